@@ -1,0 +1,211 @@
+"""The contract between an algorithm and whatever drives it.
+
+An agent is the mutual exclusion process of one node. The driver calls one `on_...` method for each event of the paper
+(RequestCS, ReleaseCS, Recv, LinkUp, LinkDown and a few the papers leave out); the method runs to completion, changes
+the agent's state and appends what is to be done to `outbox`; the driver then takes the outbox and carries it out in
+order. An agent reads no clock and draws randomness only from the generator it was given.
+
+A refused event (`MisuseError`, `PeerError`) changes nothing: validate first, change state second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, IntEnum, auto
+from random import Random
+from typing import Any, ClassVar, Self
+
+from agents.errors import MisuseError, PeerError
+from agents.message import Message
+from agents.snapshot import copied, frozen
+
+Graph = Mapping[int, Sequence[int]]
+"""The network at time 0: for every node 0..n-1 its neighbours in ascending order."""
+
+
+class Status(Enum):
+    """Where the application process stands (section 3 of the RL paper, and all that followed it)."""
+
+    REMAINDER = auto()
+    WAITING = auto()
+    CRITICAL = auto()
+
+    __hash__ = object.__hash__  # members are singletons; Enum's own hash is a Python call
+
+
+class Needs(Enum):
+    """What an algorithm asks of the layer below it."""
+
+    LINKS = "links"  # neighbours, and to be told when links come and go
+    ANY_NODE = "any node"  # delivery to any node, so a router in an ad hoc network
+    GROUPS = "groups"  # neighbourhoods with reliable broadcast, as in k-local mutual exclusion
+
+
+class Op(IntEnum):
+    """What an agent may ask of its driver. An output is a tuple (op, a, b)."""
+
+    SEND = 0  # a: peer, b: message
+    BROADCAST = 1  # a: group, b: message; to the members at send time, reliable and in order with unicasts
+    ENTER = 2  # the application may enter its critical section
+    EVICT = 3  # critical back to waiting (k-local mutual exclusion)
+    SET_TIMER = 4  # a: name, b: delay in ticks
+    CANCEL_TIMER = 5  # a: name
+
+
+Output = tuple[Op, Any, Any]
+# Bound once: a member looked up through its class costs as much as the append it goes into.
+SEND, BROADCAST, ENTER, EVICT, SET_TIMER, CANCEL_TIMER = Op
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What an application asks for: `units` of the resource, with a priority where the algorithm knows one."""
+
+    units: int = 1
+    priority: int = 0
+
+
+ONE_UNIT = Demand()
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The parameters of an algorithm that has none. Algorithms that have some subclass it, with types and defaults.
+
+    A value that can never be right is refused in `__post_init__` with a ValueError that says what is allowed; one that
+    is wrong for the size of the network, in `check`.
+    """
+
+    def check(self, nodes: int) -> None:
+        """Raise ValueError if the parameters cannot work with this many nodes."""
+
+
+class Agent:
+    """Base of every algorithm: one instance is the mutual exclusion process of one node."""
+
+    needs: ClassVar[Needs] = Needs.LINKS
+    assumes_connected: ClassVar[bool] = True
+    """Whether the paper assumes that the network is never partitioned."""
+    messages: ClassVar[tuple[type[Message], ...]] = ()
+    parameters: ClassVar[type[Parameters]] = Parameters
+    summary: ClassVar[str] = ""
+    """One line for `testbed list algorithms`."""
+
+    def __init__(self, node: int) -> None:
+        self.node = node
+        self.status = Status.REMAINDER
+        self.outbox: list[Output] = []
+
+    # -- birth -------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def initial(cls, graph: Graph, parameters: Any) -> list[Any]:
+        """What every node starts with: its height or its place in the tree, its neighbours, its tokens.
+
+        The result holds one value per node, which `start` turns into an agent.
+        """
+        raise NotImplementedError(f"{cls.__name__} must say how it starts")
+
+    @classmethod
+    def blank(cls, node: int, parameters: Any) -> Any:
+        """What a node starts with that comes back from a crash: no neighbours, no tokens, nothing remembered."""
+        raise NotImplementedError(f"{cls.__name__} must say how a node starts empty")
+
+    @classmethod
+    def start(cls, node: int, initial: Any, parameters: Any, rng: Random) -> Self:
+        """An agent for `node` from its entry of `initial(...)`."""
+        raise NotImplementedError(f"{cls.__name__} must be able to start")
+
+    @classmethod
+    def capacity(cls, parameters: Any) -> int:
+        """How many units may be in use at one time: 1 for mutual exclusion, k for its generalisations."""
+        return 1
+
+    # -- inputs ------------------------------------------------------------------------------------------------------
+
+    def on_request(self, demand: Demand) -> None:
+        """RequestCS: the application wants to enter its critical section."""
+        raise NotImplementedError
+
+    def on_release(self) -> None:
+        """ReleaseCS: the application leaves its critical section."""
+        raise NotImplementedError
+
+    def on_receive(self, peer: int, message: Message) -> None:
+        """Recv: a message from `peer` has arrived."""
+        raise NotImplementedError
+
+    def on_link_up(self, peer: int) -> None:
+        """LinkUp: `peer` has come within reach."""
+
+    def on_link_down(self, peer: int) -> None:
+        """LinkDown: `peer` is out of reach. Everything sent to it before has arrived or comes back first."""
+
+    def on_return(self, peer: int, message: Message) -> None:
+        """A message to `peer` could not be delivered and comes back. What carries units must override this."""
+        if message.units:
+            raise MisuseError(f"node {self.node}: {type(message).__name__} carries units and cannot be dropped")
+
+    def on_timer(self, name: str) -> None:
+        """A timer set with `set_timer` has run out."""
+
+    def on_join(self, group: int, members: tuple[int, ...]) -> None:
+        """The node has come into a neighbourhood whose members are named (k-local mutual exclusion)."""
+
+    def on_leaving(self, group: int) -> None:
+        """The node is about to leave a neighbourhood: announced before the crossing."""
+
+    # -- outputs -----------------------------------------------------------------------------------------------------
+
+    def send(self, peer: int, message: Message) -> None:
+        """Send a message to one node."""
+        self.outbox.append((SEND, peer, message))
+
+    def broadcast(self, group: int, message: Message) -> None:
+        """Send a message to the members of a group."""
+        self.outbox.append((BROADCAST, group, message))
+
+    def enter(self) -> None:
+        """EnterCS: let the application into its critical section."""
+        self.outbox.append((ENTER, None, None))
+
+    def evict(self) -> None:
+        """Take the application out of its critical section and back to waiting."""
+        self.outbox.append((EVICT, None, None))
+
+    def set_timer(self, name: str, delay: int) -> None:
+        """Ask for `on_timer(name)` after `delay` ticks; a timer of that name that is running starts over."""
+        self.outbox.append((SET_TIMER, name, delay))
+
+    def cancel_timer(self, name: str) -> None:
+        """Forget a timer; nothing happens if it is not running."""
+        self.outbox.append((CANCEL_TIMER, name, None))
+
+    # -- inspection --------------------------------------------------------------------------------------------------
+
+    @property
+    def units(self) -> int:
+        """Tokens, or units, that this node holds, those in use by its own critical section included."""
+        raise NotImplementedError
+
+    def state(self) -> tuple[Any, ...]:
+        """Everything the agent knows as one canonical hashable tuple, its random generator included."""
+        return tuple((name, frozen(value)) for name, value in sorted(self.__dict__.items()))
+
+    def clone(self) -> Self:
+        """An exact, independent copy."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update((name, copied(value)) for name, value in self.__dict__.items())
+        return twin
+
+    # -- for subclasses ----------------------------------------------------------------------------------------------
+
+    def require(self, status: Status, event: str) -> None:
+        """Refuse an application event that does not fit the node's status."""
+        if self.status is not status:
+            raise MisuseError(f"node {self.node}: {event} while {self.status.name}")
+
+    def refuse(self, peer: int, message: Message) -> PeerError:
+        """The error to raise for a message that this algorithm does not know."""
+        return PeerError(f"node {self.node}: unexpected {type(message).__name__} from node {peer}")

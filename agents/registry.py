@@ -1,0 +1,8 @@
+"""Every algorithm the testbed knows, by the name a scenario uses. A new one is one file and one line here."""
+
+from agents.contract import Agent
+from agents.rl import ReverseLink
+
+ALGORITHMS: dict[str, type[Agent]] = {
+    "rl": ReverseLink,
+}

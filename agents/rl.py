@@ -1,0 +1,239 @@
+"""RL, the Reverse Link mutual exclusion algorithm.
+
+J. E. Walter, J. L. Welch, N. H. Vaidya: A Mutual Exclusion Algorithm for Ad Hoc Mobile Networks. Wireless Networks
+7(6), 2001. Line numbers in comments are those of its section 4.3.
+
+One token; every node has a height, links lead from higher to lower, and the token holder is lowest, so requests run
+downhill to it and the token comes back along the queues they left. Assumes bidirectional FIFO links, announced link
+changes, no message lost on a breaking link, no node failures and no partitions.
+
+Deviations from the printed pseudocode, each with a run that fails without it (tests/agents/test_rl_defects.py):
+
+1. A forming neighbour joins N only with its first LinkInfo. If the last old link fails meanwhile, N is empty: the test
+   "lower than every neighbour" is vacuously true, RaiseHeight takes a minimum over nothing, and so does ForwardRequest.
+   Here a node without neighbours is not a sink and forwards nothing; the LinkInfo that brings its next neighbour
+   finds `next` gone and forwards then.
+2. Request line 8 and LinkInfo line 9 compare with height[next] even when `next` has left N, whose height is history;
+   after the case above the request is never sent again and the node starves. Here a `next` outside N counts as
+   reversed. A token holder, whose `next` is itself, never forwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import Any, ClassVar, Self
+
+from agents.contract import Agent, Demand, Graph, Status
+from agents.heights import Height, by_distance, is_lowest, lower_than, lowest, raised
+from agents.message import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Request(Message):
+    """Asks the receiver for the token on behalf of the sender."""
+
+    height: Height
+
+
+@dataclass(frozen=True, slots=True)
+class Token(Message):
+    """The privilege to enter the critical section."""
+
+    units: ClassVar[int] = 1
+    height: Height
+
+
+@dataclass(frozen=True, slots=True)
+class LinkInfo(Message):
+    """The sender's height."""
+
+    height: Height
+
+
+@dataclass(frozen=True, slots=True)
+class Initial:
+    """What a node starts with: its own height, its neighbours' heights, and whether it holds the token."""
+
+    height: Height
+    neighbours: tuple[Height, ...]
+    holds_token: bool
+
+
+class ReverseLink(Agent):
+    """The mutual exclusion process of node i."""
+
+    messages = (Request, Token, LinkInfo)
+    summary = "reverse link: one token, requests follow heights downhill (Walter, Welch, Vaidya 2001)"
+
+    def __init__(self, node: int, initial: Initial) -> None:
+        super().__init__(node)
+        self.my_height = initial.height  # myHeight
+        self.height = {height[2]: height for height in initial.neighbours}  # height[j]; its keys are N
+        self.token_holder = initial.holds_token
+        self.next = node if self.token_holder or not self.height else lowest(self.height)
+        self.queue: list[int] = []  # Q
+        self.awaiting_info: dict[int, Height] = {}  # the j with receivedLI[j] false, and the height to come
+        self.forming: dict[int, Height] = {}  # the j with forming[j] true, and formHeight[j]
+
+    @classmethod
+    def initial(cls, graph: Graph, parameters: Any) -> list[Initial]:
+        """Node 0 has the token and height (0, 0, 0); the others' heights lead to it (section 4.1)."""
+        heights = by_distance(graph, root=0)
+        return [Initial(heights[i], tuple(heights[j] for j in graph[i]), i == 0) for i in range(len(graph))]
+
+    @classmethod
+    def blank(cls, node: int, parameters: Any) -> Initial:
+        """A node that comes back knows nobody; it is raised as soon as it finds itself a sink."""
+        return Initial((0, 0, node), (), False)
+
+    @classmethod
+    def start(cls, node: int, initial: Initial, parameters: Any, rng: Random) -> Self:
+        """RL draws no random numbers and has no parameters."""
+        return cls(node, initial)
+
+    @property
+    def units(self) -> int:
+        """1 for the token holder."""
+        return int(self.token_holder)
+
+    # -- events, in the paper's order --------------------------------------------------------------------------------
+
+    def on_request(self, demand: Demand) -> None:
+        """When node i requests access to the CS."""
+        self.require(Status.REMAINDER, "request")
+        self.status = Status.WAITING  # l. 1
+        self.queue.append(self.node)  # l. 2: nobody else enqueues i, so it is not there yet
+        if not self.token_holder:  # l. 3
+            if len(self.queue) == 1:  # l. 4: later requests ride on the first
+                self.forward_request()
+        else:
+            self.give_token_to_next()  # l. 5
+
+    def on_release(self) -> None:
+        """When node i releases the CS."""
+        self.require(Status.CRITICAL, "release")
+        if self.queue:  # l. 1
+            self.give_token_to_next()
+        self.status = Status.REMAINDER  # l. 2
+
+    def on_receive(self, peer: int, message: Message) -> None:
+        """When a message is received at node i from node j."""
+        if isinstance(message, LinkInfo):
+            self.on_link_info(peer, message.height)
+        elif isinstance(message, Request):
+            self.on_request_message(peer, message.height)
+        elif isinstance(message, Token):
+            self.on_token(peer, message.height)
+        else:
+            raise self.refuse(peer, message)
+
+    def on_request_message(self, j: int, h: Height) -> None:
+        """When Request(h) received at node i from node j."""
+        if j in self.awaiting_info:  # l. 1: sent before j had the token; j asks again if it still waits
+            return
+        self.height[j] = h  # l. 2
+        if self.my_height < h and j not in self.queue:  # l. 3
+            self.queue.append(j)
+        if self.token_holder:  # l. 4
+            if self.status is Status.REMAINDER and self.queue:  # l. 5
+                self.give_token_to_next()
+        elif self.is_sink():  # l. 7
+            self.raise_height()
+        elif self.queue == [j] or self.must_reroute():  # l. 8
+            self.forward_request()  # l. 9
+
+    def on_token(self, j: int, h: Height) -> None:
+        """When Token(h) received at node i from node j."""
+        self.token_holder = True  # l. 1
+        self.height[j] = h  # l. 2
+        lowered = lower_than(h, self.node)
+        info = LinkInfo(lowered)
+        for k in sorted(self.height):  # l. 3: outgoing by the height i has had so far
+            if k == j or self.height[k] < self.my_height:
+                self.send(k, info)
+        self.my_height = lowered  # l. 4-5
+        if self.queue:  # l. 6
+            self.give_token_to_next()
+        else:
+            self.next = self.node
+
+    def on_link_info(self, j: int, h: Height) -> None:
+        """When LinkInfo(h) received at node i from node j."""
+        form_height = self.forming.pop(j, None)  # l. 4
+        if form_height is not None and form_height != self.my_height:  # l. 2
+            self.send(j, LinkInfo(self.my_height))  # l. 3
+        if j not in self.awaiting_info:  # l. 5; l. 1: a key of `height` is a member of N
+            self.height[j] = h
+        elif self.awaiting_info[j] == h:  # l. 6
+            del self.awaiting_info[j]
+        if self.my_height > self.height[j] and j in self.queue:  # l. 7
+            self.queue.remove(j)
+        if not self.token_holder and self.is_sink():  # l. 8
+            self.raise_height()
+        elif self.must_reroute():  # l. 9
+            self.forward_request()
+
+    def on_link_down(self, peer: int) -> None:
+        """When failure of link to j detected at node i."""
+        self.height.pop(peer, None)  # l. 1
+        self.forming.pop(peer, None)
+        if peer in self.queue:  # l. 2
+            self.queue.remove(peer)
+        self.awaiting_info.pop(peer, None)  # l. 3
+        if not self.token_holder:  # l. 4
+            if self.is_sink():  # l. 5
+                self.raise_height()
+            elif self.queue and self.next not in self.height:  # l. 6
+                self.forward_request()
+
+    def on_link_up(self, peer: int) -> None:
+        """When formation of link to j detected at node i."""
+        self.send(peer, LinkInfo(self.my_height))  # l. 1
+        self.forming[peer] = self.my_height  # l. 2-3
+
+    # -- procedures, in the paper's order ----------------------------------------------------------------------------
+
+    def forward_request(self) -> None:
+        """Procedure ForwardRequest()."""
+        if self.height:  # deviation 1
+            self.next = lowest(self.height)  # l. 1
+            self.send(self.next, Request(self.my_height))  # l. 2
+
+    def give_token_to_next(self) -> None:
+        """Procedure GiveTokenToNext(), only called when Q is not empty."""
+        self.next = self.queue.pop(0)  # l. 1
+        if self.next != self.node:  # l. 2
+            self.token_holder = False  # l. 3
+            self.height[self.next] = lower_than(self.my_height, self.next)  # l. 4
+            self.awaiting_info[self.next] = self.height[self.next]  # l. 5
+            self.send(self.next, Token(self.my_height))  # l. 6
+            if self.queue:  # l. 7
+                self.send(self.next, Request(self.my_height))
+        else:
+            self.status = Status.CRITICAL  # l. 9
+            self.enter()  # l. 10
+
+    def raise_height(self) -> None:
+        """Procedure RaiseHeight()."""
+        self.my_height = raised(self.my_height, self.height)  # l. 1-3
+        info = LinkInfo(self.my_height)
+        for k in sorted(self.height):  # l. 4
+            self.send(k, info)
+        self.queue = [k for k in self.queue if k not in self.height or self.my_height < self.height[k]]  # l. 5
+        if self.queue:  # l. 6
+            self.forward_request()
+
+    # -- conditions --------------------------------------------------------------------------------------------------
+
+    def is_sink(self) -> bool:
+        """Whether every link is incoming (definition 3); not so for a node without links (deviation 1)."""
+        return is_lowest(self.my_height, self.height)
+
+    def must_reroute(self) -> bool:
+        """Whether requests are queued and the link they took has reversed, or is gone (deviation 2)."""
+        return (
+            bool(self.queue)
+            and not self.token_holder
+            and (self.next not in self.height or self.my_height < self.height[self.next])
+        )

@@ -1,0 +1,317 @@
+"""Verdicts: what must hold in every run, checked event by event, on line and from a log alike.
+
+Each check listens to one repetition. A check that fails keeps the first offending events; one whose events the log does
+not hold says `not checked`, never `ok`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from analysis.events import TICKS, supports
+from analysis.listener import Listener
+
+OK, FAILED, NOT_CHECKED = "ok", "failed", "not checked"
+MAX_OFFENDERS = 5
+
+
+@dataclass
+class Verdict:
+    """What a check says of a run, with the first offending events if it failed."""
+
+    verdict: str
+    detail: str = ""
+    offenders: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"verdict": self.verdict, "detail": self.detail, "offenders": self.offenders}
+
+
+class Check(Listener):
+    """Base of the checks."""
+
+    name: ClassVar[str]
+    needs_kind: ClassVar[str]
+    """A kind of event without which the check cannot be made."""
+    needs_stop: ClassVar[bool] = False
+    """Whether the check can say `ok` only of a run that came to its end."""
+
+    def __init__(self) -> None:
+        self.offenders: list[str] = []
+        self.offences = 0
+        self.trace: str | None = None
+        self.stopped = False
+
+    def start(self, t: int, node: None, version: int, trace: str, needs: str, capacity: int, warmup: int,
+              units: list[int], links: list[list[int]]) -> None:  # fmt: skip
+        self.trace = trace
+        self.begin(needs, capacity, units, links)
+
+    def begin(self, needs: str, capacity: int, units: list[int], links: list[list[int]]) -> None:
+        """Take what the start event says."""
+
+    def stop(self, t: int, node: None, reason: str, units: list[int]) -> None:
+        self.stopped = True
+        self.end(t, reason, units)
+
+    def end(self, t: int, reason: str, units: list[int]) -> None:
+        """Make what can be checked only at the end."""
+
+    def offend(self, t: int, what: str) -> None:
+        """Note an offence."""
+        self.offences += 1
+        if len(self.offenders) < MAX_OFFENDERS:
+            self.offenders.append(f"t={t / TICKS:g}: {what}")
+
+    def verdict(self) -> Verdict:
+        """What the check says of what it heard so far."""
+        if self.trace is None:
+            return Verdict(NOT_CHECKED, "the log has no start")
+        if not supports(self.trace, self.needs_kind):
+            return Verdict(NOT_CHECKED, f"trace level {self.trace} does not hold what it needs")
+        if self.offences:
+            return Verdict(FAILED, f"{self.offences} offence{'s' * (self.offences > 1)}", self.offenders)
+        if self.needs_stop and not self.stopped:
+            return Verdict(NOT_CHECKED, "the run did not come to its end")
+        return Verdict(OK, self.remark())
+
+    def remark(self) -> str:
+        """What a reader should know of a check that passed."""
+        return ""
+
+
+class Safety(Check):
+    """At most `capacity` units in use at any instant, and only by nodes that asked."""
+
+    name = "safety"
+    needs_kind = "enter"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.capacity = 0
+        self.waiting: set[int] = set()
+        self.inside: dict[int, int] = {}
+        self.in_use = self.peak = 0
+
+    def begin(self, needs: str, capacity: int, units: list[int], links: list[list[int]]) -> None:
+        self.capacity = capacity
+
+    def request(self, t: int, node: int, units: int, priority: int) -> None:
+        if node in self.waiting or node in self.inside:
+            self.offend(t, f"node {node} requests while it waits or is in its critical section")
+        self.waiting.add(node)
+
+    def enter(self, t: int, node: int, units: int) -> None:
+        if node not in self.waiting:
+            self.offend(t, f"node {node} enters without a request")
+        self.waiting.discard(node)
+        self.inside[node] = units
+        self.in_use += units
+        self.peak = max(self.peak, self.in_use)
+        if self.in_use > self.capacity:
+            others = ", ".join(str(other) for other in sorted(self.inside) if other != node)
+            self.offend(t, f"node {node} enters while {others} inside: {self.in_use} units of {self.capacity} in use")
+
+    def exit(self, t: int, node: int, units: int) -> None:
+        if node not in self.inside:
+            self.offend(t, f"node {node} exits without being inside")
+        self.in_use -= self.inside.pop(node, 0)
+
+    def evict(self, t: int, node: int) -> None:
+        if node not in self.inside:
+            self.offend(t, f"node {node} is evicted without being inside")
+        self.in_use -= self.inside.pop(node, 0)
+        self.waiting.add(node)
+
+    def crash(self, t: int, node: int, units: int) -> None:
+        self.waiting.discard(node)
+        self.in_use -= self.inside.pop(node, 0)
+
+    def remark(self) -> str:
+        return f"at most {self.peak} of {self.capacity} in use"
+
+
+class Conservation(Check):
+    """Units are neither made nor lost: all are held by a node or in one message in transit."""
+
+    name = "conservation"
+    needs_kind = "send"
+    needs_stop = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: list[int] = []
+        self.in_transit: dict[tuple[int, int], int] = {}  # (sender, id) -> units
+        self.total = self.lost_units = 0
+
+    def begin(self, needs: str, capacity: int, units: list[int], links: list[list[int]]) -> None:
+        self.held = list(units)
+        self.total = sum(units)
+        if self.total != capacity:
+            self.offend(0, f"{self.total} units at the start, not {capacity}")
+
+    def send(self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, fields: Any) -> None:
+        if units:
+            if units > self.held[node]:
+                self.offend(t, f"node {node} sends {units} units to {peer} and holds {self.held[node]} ({type} {id})")
+            self.held[node] -= units
+            self.in_transit[node, id] = units
+
+    def recv(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
+        if units:
+            self._arrive(t, node, (peer, id), units, f"node {node} receives")
+
+    def returned(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
+        if units:
+            self._arrive(t, node, (node, id), units, f"node {node} gets back")
+
+    def _arrive(self, t: int, node: int, key: tuple[int, int], units: int, what: str) -> None:
+        carried = self.in_transit.pop(key, 0)
+        if carried != units:
+            self.offend(t, f"{what} {units} units of message {key[1]} of node {key[0]}, which carries {carried}")
+        self.held[node] += units
+
+    def lost(self, t: int, node: int, peer: int, id: int, type: str, units: int, why: str) -> None:
+        if units:
+            if self.in_transit.pop((node, id), 0) != units:
+                self.offend(t, f"message {id} of node {node} is lost but was not in transit with {units} units")
+            self.lost_units += units
+
+    def crash(self, t: int, node: int, units: int) -> None:
+        if units != self.held[node]:
+            self.offend(t, f"node {node} crashes with {units} units; by its messages it holds {self.held[node]}")
+        self.held[node] = 0
+        self.lost_units += units
+
+    def end(self, t: int, reason: str, units: list[int]) -> None:
+        for node, (says, holds) in enumerate(zip(units, self.held, strict=True)):
+            if says != holds:
+                self.offend(t, f"node {node} says it holds {says} units; by its messages it holds {holds}")
+
+    def remark(self) -> str:
+        kept = f"{self.total - self.lost_units} of {self.total} units kept"
+        return kept + (f", {self.lost_units} lost to injected faults" if self.lost_units else "")
+
+
+class Starvation(Check):
+    """Every request is served by the end, unless its node crashed or its component holds no unit."""
+
+    name = "starvation"
+    needs_kind = "request"
+    needs_stop = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting: dict[int, int] = {}
+        self.excuses: dict[str, int] = {}
+        self.accounted: set[int] = set()
+
+    def request(self, t: int, node: int, units: int, priority: int) -> None:
+        self.waiting[node] = t
+
+    def enter(self, t: int, node: int, units: int) -> None:
+        self.waiting.pop(node, None)
+
+    def evict(self, t: int, node: int) -> None:
+        self.waiting[node] = t
+
+    def crash(self, t: int, node: int, units: int) -> None:
+        if self.waiting.pop(node, None) is not None:
+            self._excuse("node crashed")
+
+    def pending(self, t: int, node: int, since: int, alive: bool, component: int, component_units: int) -> None:
+        self.accounted.add(node)
+        if not alive:
+            self._excuse("node crashed")
+        elif component_units == 0:
+            self._excuse("component holds no unit")
+        else:
+            what = f"node {node} still waits since t={since / TICKS:g}"
+            self.offend(t, f"{what}; its component of {component} holds {component_units} units")
+
+    def end(self, t: int, reason: str, units: list[int]) -> None:
+        for node in sorted(set(self.waiting) - self.accounted):
+            self.offend(t, f"node {node} still waits since t={self.waiting[node] / TICKS:g} and is not accounted for")
+
+    def _excuse(self, why: str) -> None:
+        self.excuses[why] = self.excuses.get(why, 0) + 1
+
+    def remark(self) -> str:
+        if not self.excuses:
+            return "every request served"
+        return "excused: " + ", ".join(f"{count} ({why})" for why, count in sorted(self.excuses.items()))
+
+
+class Order(Check):
+    """Messages between two nodes arrive once each, in the order they were sent, over a link that stays up."""
+
+    name = "order"
+    needs_kind = "recv"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.over_links = True
+        self.flying: dict[tuple[int, int], deque[int]] = {}  # (sender, receiver) -> ids not yet arrived
+
+    def begin(self, needs: str, capacity: int, units: list[int], links: list[list[int]]) -> None:
+        self.over_links = needs == "links"
+        for a, b in links:
+            self.flying[a, b] = deque()
+            self.flying[b, a] = deque()
+
+    def link_up(self, t: int, node: int, peer: int) -> None:
+        self.flying.setdefault((node, peer), deque())
+
+    def link_down(self, t: int, node: int, peer: int, lag: int) -> None:
+        ids = self.flying.pop((node, peer), None)
+        if self.over_links and ids:
+            self.offend(t, f"the link from {node} to {peer} goes down with messages {list(ids)} in transit")
+
+    def send(self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, fields: Any) -> None:
+        ids = self.flying.get((node, peer))
+        if ids is None:
+            if self.over_links:
+                self.offend(t, f"node {node} sends {type} {id} to {peer} without a link")
+            ids = self.flying[node, peer] = deque()
+        ids.append(id)
+
+    def recv(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
+        ids = self.flying.get((peer, node))
+        if ids and ids[0] == id:
+            ids.popleft()
+        elif ids and id in ids:
+            self.offend(t, f"node {node} receives {type} {id} from {peer} before {ids[0]}")
+            ids.remove(id)
+        else:
+            self.offend(t, f"node {node} receives {type} {id} from {peer}, which is not in transit")
+
+    def returned(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
+        self._drop(t, node, peer, id)
+
+    def lost(self, t: int, node: int, peer: int, id: int, type: str, units: int, why: str) -> None:
+        self._drop(t, node, peer, id)
+
+    def _drop(self, t: int, node: int, peer: int, id: int) -> None:
+        ids = self.flying.get((node, peer))
+        if ids and id in ids:
+            ids.remove(id)
+        else:
+            self.offend(t, f"message {id} of node {node} to {peer} is lost or returned but was not in transit")
+
+
+CHECKS: tuple[type[Check], ...] = (Safety, Conservation, Starvation, Order)
+
+
+def combine(verdicts: list[dict[str, Any]]) -> dict[str, Any]:
+    """One verdict over repetitions: failed if any failed, not checked if any was not, else ok."""
+    for wanted in (FAILED, NOT_CHECKED):
+        bad = [(rep, one) for rep, one in enumerate(verdicts) if one["verdict"] == wanted]
+        if bad:
+            offenders = [f"repetition {rep}: {line}" for rep, one in bad for line in one["offenders"]]
+            detail = f"{bad[0][1]['detail']} (in {len(bad)} of {len(verdicts)} repetitions)"
+            return Verdict(wanted, detail, offenders[:MAX_OFFENDERS]).as_dict()
+    details = list(dict.fromkeys(one["detail"] for one in verdicts))
+    return Verdict(OK, "; ".join(details[:3])).as_dict()

@@ -1,0 +1,120 @@
+"""Reads run directories: what a run was, what it said of itself, and its events.
+
+A run that was killed leaves a directory without a summary and perhaps with half a last line; both can be read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from analysis.audit import Audit
+from analysis.checks import combine
+from analysis.events import KINDS, VERSION
+from analysis.listener import Listener, method_name
+from analysis.metrics import summarise
+
+
+class RunDirectoryError(Exception):
+    """The directory is not a run, or its files make no sense. The text names the file and what is wrong."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run directory."""
+
+    path: Path
+    meta: dict[str, Any]
+    summary: dict[str, Any] | None
+    """What the run wrote at its end, or None if it never got there."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run came to its end."""
+        return self.summary is not None and self.meta.get("status") == "finished"
+
+    @property
+    def repetitions(self) -> list[Path]:
+        """The folders of the repetitions that were begun."""
+        return sorted(self.path.glob("rep-[0-9][0-9][0-9]*"))
+
+    @cached_property
+    def audits(self) -> list[Audit]:
+        """The log of every repetition, measured and judged anew."""
+        return [audit_log(folder / "events.jsonl") for folder in self.repetitions]
+
+    def verdicts(self) -> dict[str, dict[str, Any]]:
+        """Every check, made from the log alone."""
+        per_repetition = [audit.verdicts() for audit in self.audits]
+        names = per_repetition[0] if per_repetition else {}
+        return {name: combine([one[name] for one in per_repetition]) for name in names}
+
+    def metrics(self) -> dict[str, Any]:
+        """The metrics the run wrote; those of the log if it wrote none."""
+        if self.summary is not None:
+            metrics: dict[str, Any] = self.summary["metrics"]
+            return metrics
+        return summarise([audit.metrics() for audit in self.audits])
+
+
+def load_run(path: Path) -> Run:
+    """Read a run directory, finished or not."""
+    if not path.is_dir():
+        raise RunDirectoryError(f"{path}: not a run directory")
+    if not (path / "meta.json").is_file():
+        raise RunDirectoryError(f"{path}: not a run directory (it has no meta.json)")
+    meta = _read_json(path / "meta.json")
+    summary = _read_json(path / "summary.json") if (path / "summary.json").is_file() else None
+    return Run(path, meta, summary)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text())
+    except (ValueError, OSError) as error:
+        raise RunDirectoryError(f"{path}: cannot be read: {error}") from error
+    if not isinstance(value, dict):
+        raise RunDirectoryError(f"{path}: holds no JSON object")
+    return value
+
+
+def read_events(path: Path) -> Iterator[dict[str, Any]]:
+    """The events of a log, in order. A last line that a kill cut short is left out."""
+    with path.open() as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                event = json.loads(line)
+                if not isinstance(event, dict) or not {"t", "kind"} <= event.keys():
+                    raise ValueError("not an event")
+            except ValueError as error:
+                if line.endswith("\n"):
+                    raise RunDirectoryError(f"{path}:{number}: {error}") from error
+                return
+            yield event
+
+
+def audit_log(path: Path) -> Audit:
+    """A log, measured and judged."""
+    audit = Audit()
+    if path.is_file():
+        replay(path, audit)
+    return audit
+
+
+def replay(path: Path, listener: Listener) -> None:
+    """Pass the events of a log to a listener. Kinds it does not know are left out."""
+    for event in read_events(path):
+        kind = event["kind"]
+        if kind not in KINDS:
+            continue
+        if kind == "start" and event.get("version") != VERSION:
+            raise RunDirectoryError(f"{path}: log version {event.get('version')}; this reader knows {VERSION}")
+        try:
+            values = [event[name] for name in KINDS[kind][1]]
+            getattr(listener, method_name(kind))(event["t"], event.get("node"), *values)
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise RunDirectoryError(f"{path}: a {kind} event that makes no sense: {event}") from error

@@ -1,0 +1,169 @@
+"""What a repetition measured. The only place where each metric is computed, on line and from a log alike.
+
+Only what happens at `warmup` or later counts: an entry by the time it enters, a message by the time it is sent.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any
+
+from analysis import stats
+from analysis.events import TICKS
+from analysis.listener import Listener
+
+
+class Metrics(Listener):
+    """Listens to one repetition and sums it up.
+
+    Waiting time runs from request to entry, response time from request to exit; the synchronization delay is the gap
+    between an exit and the next entry while somebody is waiting; concurrency is the mean number of units in use while
+    any is. Times are in units of the scenario, not ticks.
+    """
+
+    def __init__(self) -> None:
+        self.messages: dict[str, int] = {}
+        self.words = 0
+        self._warmup = 0
+        self._nodes = 0
+        self._begin = self._now = 0
+        self._requested: dict[int, int] = {}  # node -> when its open request was made
+        self._inside: dict[int, tuple[int, int]] = {}  # node in its CS -> when it asked, its units
+        self._waits, self._responses, self._gaps = array("q"), array("q"), array("q")
+        self._entries: list[int] = []  # per node
+        self._link_changes = 0
+        self._freed_at: int | None = None  # the last exit, while somebody was waiting
+        self._busy_since = 0  # when `_used` last changed
+        self._used = self._busy_ticks = self._used_ticks = self._peak = 0
+
+    def start(self, t: int, node: None, version: int, trace: str, needs: str, capacity: int, warmup: int,
+              units: list[int], links: list[list[int]]) -> None:  # fmt: skip
+        self._nodes = len(units)
+        self._entries = [0] * self._nodes
+        self._begin = self._now = self._warmup = warmup
+
+    def stop(self, t: int, node: None, reason: str, units: list[int]) -> None:
+        self._use(t, 0)
+        self._now = max(t, self._begin)
+
+    def request(self, t: int, node: int, units: int, priority: int) -> None:
+        self._requested[node] = t
+
+    def enter(self, t: int, node: int, units: int) -> None:
+        asked = self._requested.pop(node, t)
+        self._inside[node] = (asked, units)
+        self._use(t, units)
+        if t >= self._warmup:
+            self._waits.append(t - asked)
+            self._entries[node] += 1
+            if self._freed_at is not None:
+                self._gaps.append(t - self._freed_at)
+        self._freed_at = None
+
+    def exit(self, t: int, node: int, units: int) -> None:
+        asked, used = self._inside.pop(node, (t, 0))
+        self._use(t, -used)
+        if t >= self._warmup:
+            self._responses.append(t - asked)
+            if self._requested:
+                self._freed_at = t
+
+    def evict(self, t: int, node: int) -> None:
+        asked, used = self._inside.pop(node, (t, 0))
+        self._use(t, -used)
+        self._requested[node] = asked
+
+    def crash(self, t: int, node: int, units: int) -> None:
+        self._requested.pop(node, None)
+        _, used = self._inside.pop(node, (t, 0))
+        self._use(t, -used)
+
+    def send(self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, fields: Any) -> None:
+        if t >= self._warmup:
+            self.messages[type] = self.messages.get(type, 0) + 1
+            self.words += words
+
+    def link_up(self, t: int, node: int, peer: int) -> None:
+        if node < peer and t >= self._warmup:  # both ends are told; count the link once
+            self._link_changes += 1
+
+    def link_down(self, t: int, node: int, peer: int, lag: int) -> None:
+        self.link_up(t, node, peer)
+
+    def _use(self, t: int, change: int) -> None:
+        span = t - max(self._busy_since, self._warmup)
+        if self._used and span > 0:
+            self._busy_ticks += span
+            self._used_ticks += span * self._used
+        self._busy_since = t
+        self._used += change
+        self._peak = max(self._peak, self._used)
+        self._now = max(self._now, t)
+
+    def result(self) -> dict[str, Any]:
+        """The metrics of the repetition, ready for JSON; None where nothing was measured."""
+        entries = len(self._waits)
+        sent = sum(self.messages.values())
+        span = (self._now - self._begin) / TICKS
+
+        def per_entry(count: float) -> float | None:
+            return count / entries if entries else None
+
+        return {
+            "entries": entries,
+            "waiting_time": _spread(self._waits),
+            "response_time": _spread(self._responses),
+            "synchronization_delay": _spread(self._gaps),
+            "messages_per_cs": per_entry(sent),
+            "messages_per_cs_by_type": {type: per_entry(count) for type, count in sorted(self.messages.items())},
+            "messages": dict(sorted(self.messages.items())),
+            "words_per_message": self.words / sent if sent else None,
+            "token_hops_per_cs": per_entry(self.messages.get("Token", 0)),
+            "fairness": stats.jain(self._entries),
+            "concurrency": self._used_ticks / self._busy_ticks if self._busy_ticks else None,
+            "peak_units": self._peak,
+            "throughput": entries / span if span > 0 else None,
+            "link_changes": self._link_changes,
+            "time": span,
+        }
+
+
+def _spread(ticks: array[int]) -> dict[str, float | None]:
+    ordered = [tick / TICKS for tick in sorted(ticks)]
+    return {
+        "mean": stats.mean(ordered),
+        "p50": stats.percentile(ordered, 0.50),
+        "p95": stats.percentile(ordered, 0.95),
+        "max": ordered[-1] if ordered else None,
+    }
+
+
+def summarise(repetitions: list[dict[str, Any]]) -> dict[str, Any]:
+    """Metrics over repetitions: the mean of the repetitions' means with its 95 % confidence interval.
+
+    p50 and p95 are the means of the repetitions' own; max is the greatest of all.
+    """
+    return {name: _over([repetition[name] for repetition in repetitions]) for name in _names(repetitions)}
+
+
+def _names(dicts: list[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(name for one in dicts for name in one))
+
+
+def _over(values: list[Any]) -> dict[str, Any]:
+    if isinstance(values[0], dict) and "p95" in values[0]:
+        largest = [value["max"] for value in values if value["max"] is not None]
+        return {
+            **_mean_and_ci([value["mean"] for value in values]),
+            "p50": _mean_and_ci([value["p50"] for value in values])["mean"],
+            "p95": _mean_and_ci([value["p95"] for value in values])["mean"],
+            "max": max(largest, default=None),
+        }
+    if isinstance(values[0], dict):  # by type: a type that a repetition never sent counts as none
+        return {name: _mean_and_ci([value.get(name, 0) for value in values]) for name in sorted(_names(values))}
+    return _mean_and_ci(values)
+
+
+def _mean_and_ci(values: list[float | None]) -> dict[str, Any]:
+    known = [value for value in values if value is not None]
+    return {"mean": stats.mean(known), "ci95": stats.ci95(known)}

@@ -1,0 +1,125 @@
+"""Tables in Markdown, CSV and LaTeX."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+FORMATS = ("md", "csv", "latex")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A header and rows of text; the first column is a label, the others are numbers."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def render(self, format: str) -> str:
+        """The table as text, with a line feed at its end."""
+        return _RENDERERS[format](self)
+
+
+def _markdown(table: Table) -> str:
+    widths = [max(map(len, column)) for column in zip(table.header, *table.rows, strict=True)]
+
+    def line(cells: Sequence[str]) -> str:
+        label, *numbers = zip(cells, widths, strict=True)
+        padded = [label[0].ljust(label[1]), *(cell.rjust(width) for cell, width in numbers)]
+        return "| " + " | ".join(padded) + " |"
+
+    rule = "| " + " | ".join("-" * (width - 1) + (":" if i else "-") for i, width in enumerate(widths)) + " |"
+    return "\n".join([line(table.header), rule, *map(line, table.rows)]) + "\n"
+
+
+def _csv(table: Table) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(table.header)
+    writer.writerows(table.rows)
+    return out.getvalue()
+
+
+_LATEX_SPECIAL = {character: f"\\{character}" for character in "&%$#_{}"} | {
+    "±": "$\\pm$",
+    "~": "\\textasciitilde{}",
+    "^": "\\textasciicircum{}",
+    "\\": "\\textbackslash{}",
+}
+
+
+def _latex(table: Table) -> str:
+    def line(cells: Sequence[str]) -> str:
+        return " & ".join("".join(_LATEX_SPECIAL.get(c, c) for c in cell) for cell in cells) + r" \\"
+
+    columns = "l" + "r" * (len(table.header) - 1)
+    body = [line(table.header), r"\hline", *map(line, table.rows)]
+    return "\n".join([rf"\begin{{tabular}}{{{columns}}}", *body, r"\end{tabular}"]) + "\n"
+
+
+_RENDERERS: dict[str, Callable[[Table], str]] = {"md": _markdown, "csv": _csv, "latex": _latex}
+
+
+def number(value: float | None) -> str:
+    """A number as a table shows it: three significant digits or more, a dash for nothing."""
+    if value is None:
+        return "-"
+    if value and (abs(value) >= 1e6 or abs(value) < 1e-3):
+        return f"{value:.3g}"
+    return f"{value:.4g}" if abs(value) < 100 else f"{value:.1f}"
+
+
+_ROWS = (
+    # label, key of the metric
+    ("waiting time", "waiting_time"),
+    ("response time", "response_time"),
+    ("synchronization delay", "synchronization_delay"),
+    ("messages per CS", "messages_per_cs"),
+    ("words per message", "words_per_message"),
+    ("token hops per CS", "token_hops_per_cs"),
+    ("throughput (CS per unit)", "throughput"),
+    ("concurrency", "concurrency"),
+    ("fairness (Jain)", "fairness"),
+    ("CS entries", "entries"),
+    ("link changes", "link_changes"),
+)
+
+
+def metrics_table(metrics: dict[str, Any]) -> Table:
+    """The metrics of one run: mean, 95 % confidence interval over repetitions, p50, p95 and max."""
+    rows = []
+    for label, key in _ROWS:
+        rows.append(_metric_row(label, metrics[key]))
+        if key == "messages_per_cs":
+            by_type = metrics["messages_per_cs_by_type"]
+            rows += [_metric_row(f"  {type}", one) for type, one in by_type.items()]
+    return Table(("metric", "mean", "± 95 %", "p50", "p95", "max"), rows)
+
+
+def _metric_row(label: str, metric: dict[str, Any]) -> list[str]:
+    return [label, *(number(metric.get(column)) for column in ("mean", "ci95", "p50", "p95", "max"))]
+
+
+def runs_table(by: str, rows: Sequence[tuple[str, dict[str, Any]]]) -> Table:
+    """Several runs side by side, one a row, labelled by what tells them apart."""
+    header = (by, "CS entries", "waiting time", "± 95 %", "p95", "messages per CS", "± 95 %", "throughput", "fairness")
+    return Table(
+        header,
+        [
+            [
+                label,
+                number(metrics["entries"]["mean"]),
+                number(metrics["waiting_time"]["mean"]),
+                number(metrics["waiting_time"]["ci95"]),
+                number(metrics["waiting_time"]["p95"]),
+                number(metrics["messages_per_cs"]["mean"]),
+                number(metrics["messages_per_cs"]["ci95"]),
+                number(metrics["throughput"]["mean"]),
+                number(metrics["fairness"]["mean"]),
+            ]
+            for label, metrics in rows
+        ],
+    )

@@ -1,0 +1,127 @@
+"""`sim`: the papers' abstract model in virtual time. No root, nothing to install, the same events for the same seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from agents.contract import Agent
+from analysis.events import TICKS, VERSION
+from analysis.listener import Listener
+from testbed import graph
+from testbed.driver import Driver
+from testbed.durations import to_ticks
+from testbed.eventqueue import EventQueue, Halt
+from testbed.faults import Faults
+from testbed.links import IdealLinks, LinkChanges
+from testbed.scenario import CompleteTopology, RandomTopology, Scenario
+from testbed.streams import Streams
+from testbed.workload import Application
+
+SUMMARY = "embedded simulator of the papers' model, virtual time"
+
+
+def missing() -> str | None:
+    """What this machine lacks: nothing."""
+    return None
+
+
+class Simulation(EventQueue):
+    """One repetition: the world that the driver's agents live in."""
+
+    def __init__(self, scenario: Scenario, streams: Streams, listener: Listener) -> None:
+        super().__init__()
+        self.scenario = scenario
+        self.listener = listener
+        self._streams = streams
+        self.graph = initial_graph(scenario, streams.of("topology"))
+        self.driver = self._make_driver()
+        self.links = IdealLinks(self, self.driver, self.graph, scenario.delays, streams)
+        self.send = self.links.send
+        self.changes = LinkChanges(self, self.links, self.graph, self._change_rate(), streams.of("link changes"))
+        self.faults = Faults(scenario.faults, self)
+        self.driver.on_stop.append(self.changes.stop)
+        self.driver.on_stop.append(lambda: self.at(self.now + to_ticks(scenario.drain), self._give_up))
+
+    def _make_driver(self) -> Driver:
+        scenario, choice = self.scenario, self.scenario.algorithm
+        starts = choice.agent.initial(self.graph.adjacency(), choice.parameters)
+        agents = {node: self.make_agent(node, starts[node]) for node in range(scenario.nodes)}
+        applications = {node: Application(node, scenario.workload, self._streams) for node in range(scenario.nodes)}
+        return Driver(
+            agents,
+            applications,
+            self,
+            self.listener,
+            log_fields=scenario.trace == "events",
+            entries=scenario.entries,
+        )
+
+    def make_agent(self, node: int, start: Any) -> Agent:
+        """The agent of a node from what it starts with."""
+        choice = self.scenario.algorithm
+        return choice.agent.start(node, start, choice.parameters, self._streams.of("agent", node))
+
+    def _change_rate(self) -> float:
+        topology = self.scenario.topology
+        return topology.link_change_rate if isinstance(topology, RandomTopology) else 0.0
+
+    def halt(self) -> None:
+        """End the run after what happens now."""
+        self.at(self.now, self._halt, "every request served")
+
+    def _give_up(self) -> None:
+        self._halt("drain expired")
+
+    def _halt(self, why: str) -> None:
+        raise Halt(why)
+
+    def run_all(self, report: Callable[[float], None]) -> None:
+        """The whole repetition."""
+        scenario, agents = self.scenario, self.driver.agents
+        choice = scenario.algorithm
+        self.listener.start(
+            0, None, VERSION, scenario.trace, choice.agent.needs.value, choice.agent.capacity(choice.parameters),
+            to_ticks(scenario.warmup), [agents[node].units for node in range(scenario.nodes)],
+            [list(link) for link in self.graph.links()],
+        )  # fmt: skip
+        self.driver.begin()
+        self.changes.begin()
+        self.faults.begin()
+        if scenario.duration is not None:
+            self.at(to_ticks(scenario.duration), self.driver.stop)
+        why = self.run(lambda: report(self._progress()))
+        self._account(why)
+
+    def _progress(self) -> float:
+        if self.scenario.duration is not None:
+            return min(1.0, self.now / TICKS / self.scenario.duration)
+        return self.driver.entries / (self.scenario.entries or 1)
+
+    def _account(self, why: str) -> None:
+        """Say what is still open, and what every node holds."""
+        for application in self.driver.waiting():
+            component = self.links.component(application.node)
+            units = sum(self.driver.agents[node].units for node in component if self.driver.is_alive(node))
+            units += sum(message.units for source, message in self.links.in_transit() if source in component)
+            self.listener.pending(self.now, application.node, application.since, True, len(component), units)
+        held = [
+            self.driver.agents[node].units if self.driver.is_alive(node) else 0 for node in range(self.scenario.nodes)
+        ]
+        self.listener.stop(self.now, None, why, held)
+
+
+def initial_graph(scenario: Scenario, rng: Random) -> graph.Graph:
+    """The network at time 0."""
+    topology = scenario.topology
+    if isinstance(topology, RandomTopology):
+        return graph.random_connected(scenario.nodes, topology.links(scenario.nodes), rng)
+    if isinstance(topology, CompleteTopology):
+        return graph.complete(scenario.nodes)
+    return graph.Graph(scenario.nodes, (graph.link_of(a, b) for a, b in topology.links))
+
+
+def run_repetition(scenario: Scenario, repetition: int, listener: Listener, report: Callable[[float], None]) -> None:
+    """Run one repetition of a scenario, telling the listener everything."""
+    Simulation(scenario, Streams(scenario.seed, repetition), listener).run_all(report)

@@ -1,0 +1,203 @@
+"""The command line. Results go to stdout, progress to stderr and only to a terminal.
+
+Exit codes: 0 all well, 1 a check or an expectation failed, 2 the input is wrong, 3 this backend cannot run here,
+130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from testbed import __version__
+from testbed.errors import InputError, TestbedError
+
+EXIT_CODES = """\
+exit codes: 0 all well; 1 a check or an expectation failed; 2 the input is wrong; 3 the backend cannot run here;
+130 interrupted"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point of the command `testbed`."""
+    arguments = _parser().parse_args(argv)
+    try:
+        code: int = arguments.command(arguments)
+    except TestbedError as error:
+        print(f"testbed: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("testbed: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has gone; there is nobody left to tell
+        return 1
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="testbed",
+        description="Run mutual exclusion algorithms for mobile ad hoc networks and judge what they did.",
+        epilog=EXIT_CODES,
+    )
+    parser.add_argument("--version", action="version", version=f"testbed {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    one = _command(commands, "run", _run, "run a scenario, print verdicts and a table")
+    one.add_argument("scenario", type=Path, metavar="SCENARIO", help="a YAML file")
+    _add_overrides(one)
+    _add_out(one)
+    _add_json(one)
+
+    one = _command(commands, "analyze", _analyze, "judge and tabulate runs from what they logged")
+    one.add_argument("runs", type=Path, nargs="+", metavar="RUN_DIR", help="a run directory")
+    one.add_argument("--by", metavar="KEY", help="label runs by a key of their scenarios, such as workload.rate")
+    one.add_argument("--format", choices=("md", "csv", "latex"), default="md", help="of the tables (md)")
+    _add_json(one)
+
+    one = _command(commands, "smoke", _smoke, "run scenarios and check their expectations, for CI")
+    one.add_argument("folder", type=Path, nargs="?", default=Path("scenarios/smoke"), metavar="DIR",
+                     help="where the scenarios are (scenarios/smoke)")  # fmt: skip
+    one.add_argument("--junit", type=Path, metavar="FILE", help="also write a JUnit report")
+    _add_out(one)
+    _add_json(one)
+
+    one = _command(commands, "list", _list, "list what scenarios can name")
+    one.add_argument("what", choices=("algorithms", "backends", "checks"))
+    _add_json(one)
+
+    one = _command(commands, "doctor", _doctor, "what can run on this machine, what is missing, how to get it")
+    _add_json(one)
+    return parser
+
+
+def _command(commands: Any, name: str, function: Any, summary: str) -> argparse.ArgumentParser:
+    command: argparse.ArgumentParser = commands.add_parser(
+        name, help=summary, description=summary[0].upper() + summary[1:] + ".", epilog=EXIT_CODES
+    )
+    command.set_defaults(command=function)
+    return command
+
+
+def _add_overrides(command: argparse.ArgumentParser) -> None:
+    summary = "override a key of the scenario, such as workload.rate=0.1 (may be repeated)"
+    command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides", help=summary)
+    command.add_argument("--seed", metavar="S", help="short for --set seed=S")
+    command.add_argument("--backend", metavar="B", help="short for --set backend=B")
+
+
+def _add_out(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--out", type=Path, default=Path("runs"), metavar="DIR", help="where run directories go (runs)"
+    )
+
+
+def _add_json(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--json", action="store_true", help="print one JSON document instead of text")
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=1))
+
+
+def _overrides(arguments: argparse.Namespace) -> list[str]:
+    short = [f"{key}={value}" for key in ("seed", "backend") if (value := getattr(arguments, key)) is not None]
+    return [*arguments.overrides, *short]
+
+
+def _locate(path: Path) -> Path:
+    """A relative path is looked for here, then beside the code, so that shipped scenarios work from anywhere."""
+    from testbed.rundir import PROJECT
+
+    return PROJECT / path if not path.exists() and (PROJECT / path).exists() else path
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from testbed.progress import Progress
+    from testbed.run import run
+    from testbed.scenario import load
+
+    scenario = load(_locate(arguments.scenario), _overrides(arguments))
+    with Progress() as progress:
+        result = run(scenario, arguments.out, progress)
+    if arguments.json:
+        _print_json({"run_dir": str(result.path), **result.summary})
+    else:
+        from testbed.report import render_run
+
+        print(render_run(scenario, result), end="")
+    return 0 if result.passed else 1
+
+
+def _analyze(arguments: argparse.Namespace) -> int:
+    from analysis.load import RunDirectoryError
+    from testbed.report import analyze
+
+    try:
+        analysis = analyze(arguments.runs, by=arguments.by)
+    except RunDirectoryError as error:
+        raise InputError(str(error)) from None
+    if arguments.json:
+        _print_json(analysis.as_dict())
+    else:
+        print(analysis.render(arguments.format), end="")
+    return 1 if analysis.any_failed() else 0
+
+
+def _smoke(arguments: argparse.Namespace) -> int:
+    from testbed.progress import Progress
+    from testbed.smoke import Outcome, find_scenarios, run_all, write_junit
+
+    def tell(outcome: Outcome) -> None:
+        if not arguments.json:
+            progress.clear()
+            print(f"{'FAIL' if outcome.problems else 'ok  '} {outcome.seconds:6.2f} s  {outcome.file}", flush=True)
+            for problem in outcome.problems:
+                print(f"       {problem}", flush=True)
+
+    folder = _locate(arguments.folder)
+    if not folder.exists():
+        raise InputError(f"{folder}: no such folder")
+    with Progress() as progress:
+        outcomes = run_all(find_scenarios(folder), arguments.out, tell, progress)
+    if arguments.junit:
+        write_junit(outcomes, arguments.junit)
+    failed = sum(bool(one.problems) for one in outcomes)
+    if arguments.json:
+        rows = [{"scenario": str(one.file), "seconds": one.seconds, "problems": one.problems} for one in outcomes]
+        _print_json({"passed": len(outcomes) - failed, "failed": failed, "scenarios": rows})
+    else:
+        print(f"{len(outcomes) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    from testbed.report import listing
+
+    entries = listing(arguments.what)
+    if arguments.json:
+        _print_json(entries)
+    else:
+        width = max(map(len, entries))
+        for name, summary in entries.items():
+            print(f"{name:{width}}  {summary}")
+    return 0
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from testbed.doctor import examine, render
+
+    facts = examine()
+    if arguments.json:
+        _print_json(facts)
+    else:
+        print(render(facts), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,133 @@
+"""Runs a scenario: every repetition in its world, measured and judged while it goes on, into a run directory."""
+
+from __future__ import annotations
+
+import importlib
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from analysis.audit import LiveAudit
+from analysis.checks import FAILED, combine
+from analysis.listener import Fan
+from analysis.metrics import summarise
+from testbed.backends.registry import BACKENDS
+from testbed.driver import AgentError
+from testbed.errors import BackendError, TestbedError
+from testbed.recorder import Recorder
+from testbed.rundir import RunDirectory
+from testbed.scenario import Expect, Scenario
+
+Report = Callable[[float, str], None]
+"""Takes the share that is done and what is being done."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished run."""
+
+    path: Path
+    summary: dict[str, Any]
+
+    @property
+    def passed(self) -> bool:
+        """Whether all that the scenario expects holds."""
+        return not self.summary["unmet"]
+
+
+def no_report(share: float, what: str) -> None:
+    """For when nobody watches."""
+
+
+def run(scenario: Scenario, out: Path, report: Report = no_report) -> Result:
+    """Run a scenario into a new directory under `out`."""
+    backend = load_backend(scenario.backend)
+    directory = RunDirectory(scenario, out)
+    try:
+        repetitions = []
+        for number in range(scenario.repeat):
+            what = f"{scenario.name}, repetition {number + 1} of {scenario.repeat}"
+            start, width = number / scenario.repeat, 1 / scenario.repeat
+            repetitions.append(_repetition(backend, scenario, number, directory, start, width, what, report))
+        summary = summarise_run(scenario, repetitions)
+        directory.finish(summary, int(bool(summary["unmet"])))
+    except KeyboardInterrupt:
+        directory.end("interrupted", 130)
+        raise
+    except AgentError as error:
+        (directory.path / "error.txt").write_text("".join(traceback.format_exception(error)))
+        directory.end("failed", 1, error=str(error))
+        cause = f"{type(error.__cause__).__name__}: {error.__cause__}" if error.__cause__ else "refused"
+        raise TestbedError(f"{error}: {cause} (traceback in {directory.path / 'error.txt'})") from error
+    except BaseException as error:
+        directory.end("failed", 1, error=repr(error))
+        raise
+    return Result(directory.path, summary)
+
+
+def load_backend(name: str) -> Any:
+    """The backend's module, or `BackendError` if it cannot run here."""
+    module = importlib.import_module(BACKENDS[name])
+    lacking = module.missing()
+    if lacking:
+        raise BackendError(f"backend {name}: {lacking}")
+    return module
+
+
+def _repetition(
+    backend: Any,
+    scenario: Scenario,
+    number: int,
+    directory: RunDirectory,
+    start: float,
+    width: float,
+    what: str,
+    report: Report,
+) -> dict[str, Any]:
+    audit = LiveAudit()
+    with Recorder(directory.repetition(number) / "events.jsonl", scenario.trace) as recorder:
+
+        def progress(share: float) -> None:
+            recorder.flush()
+            report(start + share * width, what)
+
+        progress(0.0)
+        backend.run_repetition(scenario, number, Fan(audit, recorder), progress)
+    return {"repetition": number, "checks": audit.verdicts(), "metrics": audit.metrics()}
+
+
+def summarise_run(scenario: Scenario, repetitions: list[dict[str, Any]]) -> dict[str, Any]:
+    """Verdicts and metrics over the repetitions, and what the scenario expected in vain."""
+    names = repetitions[0]["checks"]
+    checks = {name: combine([one["checks"][name] for one in repetitions]) for name in names}
+    metrics = summarise([one["metrics"] for one in repetitions])
+    return {
+        "scenario": scenario.name,
+        "algorithm": scenario.algorithm.name,
+        "backend": scenario.backend,
+        "checks": checks,
+        "metrics": metrics,
+        "unmet": unmet_expectations(scenario.expect, checks, metrics),
+        "repetitions": repetitions,
+    }
+
+
+def unmet_expectations(expect: Expect, checks: dict[str, Any], metrics: dict[str, Any]) -> list[str]:
+    """One line for each expectation that does not hold. No check may fail unless it is expected to."""
+    unmet = []
+    for name, check in checks.items():
+        wanted = expect.checks.get(name)
+        if check["verdict"] != wanted and (wanted or check["verdict"] == FAILED):
+            unmet.append(f"{name} is {check['verdict']}, expected {wanted or 'ok'}")
+    for path, bound in expect.metrics.items():
+        name, _, column = path.partition(".")
+        value = metrics[name].get(column)
+        if value is None:
+            unmet.append(f"{path} was not measured")
+        elif bound.min is not None and value < bound.min:
+            unmet.append(f"{path} is {value:g}, expected at least {bound.min:g}")
+        elif bound.max is not None and value > bound.max:
+            unmet.append(f"{path} is {value:g}, expected at most {bound.max:g}")
+    return unmet

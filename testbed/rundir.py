@@ -1,0 +1,87 @@
+"""The run directory: what a run leaves behind, readable at any moment, also after a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import secrets
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import testbed
+from testbed.errors import InputError
+from testbed.scenario import Scenario
+
+PROJECT = Path(__file__).resolve().parent.parent
+
+
+class RunDirectory:
+    """`<out>/<name>-<utc time>-<short id>/`, with `meta.json` telling at all times how far the run has come."""
+
+    def __init__(self, scenario: Scenario, out: Path) -> None:
+        started = datetime.now(UTC)
+        self.path = out / f"{scenario.name}-{started:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+        try:
+            self.path.mkdir(parents=True)
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be made: {error.strerror}") from None
+        self._started = started
+        self._meta: dict[str, Any] = {
+            "status": "running",
+            "started": started.isoformat(),
+            "wall_time_s": None,
+            "exit": None,
+            "pid": os.getpid(),
+            "backend": scenario.backend,
+            "seed": scenario.seed,
+            "repeat": scenario.repeat,
+            "command": sys.argv,
+            "versions": {"testbed": testbed.__version__, "python": platform.python_version()},
+            "commit": _commit(),
+            "host": {"system": platform.platform(), "machine": platform.machine(), "cores": os.cpu_count()},
+        }
+        (self.path / "scenario.yaml").write_text(scenario.to_yaml())
+        self._write_json("meta.json", self._meta)
+
+    def repetition(self, number: int) -> Path:
+        """The folder of a repetition, made on first use."""
+        folder = self.path / f"rep-{number:03d}"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def finish(self, summary: dict[str, Any], exit_code: int) -> None:
+        """The run came to its end."""
+        self._write_json("summary.json", summary)
+        self.end("finished", exit_code)
+
+    def end(self, status: str, exit_code: int, **more: Any) -> None:
+        """The run ends, well or not."""
+        wall = (datetime.now(UTC) - self._started).total_seconds()
+        self._meta.update(status=status, exit=exit_code, wall_time_s=round(wall, 3), **more)
+        self._write_json("meta.json", self._meta)
+
+    def _write_json(self, name: str, value: dict[str, Any]) -> None:
+        """Replace a file in one step, so that no reader ever sees half of it."""
+        partial = self.path / f".{name}.partial"
+        partial.write_text(json.dumps(value, indent=1) + "\n")
+        partial.replace(self.path / name)
+
+
+def _commit() -> str | None:
+    """The commit the code is at, with `-dirty` if it has changed since; None outside a checkout."""
+    if not (PROJECT / ".git").exists():
+        return None
+    try:
+        described = subprocess.run(
+            ["git", "-C", str(PROJECT), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return described.stdout.strip() or None

@@ -1,0 +1,351 @@
+"""The scenario: everything that changes a result, checked and typed before anything starts.
+
+`load` reads a file, applies overrides and returns a frozen `Scenario`; `Scenario.to_yaml` writes it back with every
+default spelled out, and running that again gives the same run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_type_hints
+
+import yaml
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from agents.contract import Agent, Parameters
+from agents.registry import ALGORITHMS
+from analysis.checks import CHECKS
+from analysis.events import LEVELS
+from analysis.metrics import Metrics
+from testbed import scenario_errors, yamlfile
+from testbed.backends.registry import BACKENDS
+from testbed.durations import Duration, parse_duration
+from testbed.errors import ScenarioError
+
+
+class Section(BaseModel):
+    """Base of every mapping in a scenario: frozen, strict about types, closed to unknown keys."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            _refuse_unknown(data, list(cls.model_fields))
+        return data
+
+
+def _refuse_unknown(data: dict[str, Any], known: list[str]) -> None:
+    for key in data:
+        if key not in known:
+            raise scenario_errors.unknown_key(key, known)
+
+
+@dataclass(frozen=True)
+class AlgorithmChoice:
+    """An algorithm by its registered name, with its parameters."""
+
+    name: str
+    parameters: Parameters
+
+    @property
+    def agent(self) -> type[Agent]:
+        """The class to make agents of."""
+        return ALGORITHMS[self.name]
+
+
+def _parse_algorithm(value: Any) -> AlgorithmChoice:
+    if isinstance(value, str):
+        value = {"name": value}
+    if not isinstance(value, dict):
+        raise PydanticCustomError("allowed", "{allowed}", {"allowed": "{name: ..., and its parameters}"})
+    name = value.get("name")
+    if name not in ALGORITHMS:
+        raise scenario_errors.not_one_of("name", name, list(ALGORITHMS))
+    declared = ALGORITHMS[name].parameters
+    known = {field.name: field.type for field in dataclasses.fields(declared)}
+    given = {key: item for key, item in value.items() if key != "name"}
+    _refuse_unknown(value, ["name", *known])
+    for key, item in given.items():
+        given[key] = _parse_parameter(declared, key, item)
+    try:
+        return AlgorithmChoice(name, declared(**given))
+    except (ValueError, TypeError) as error:
+        raise PydanticCustomError("allowed", "{allowed}", {"allowed": str(error)}) from None
+
+
+def _parse_parameter(declared: type[Parameters], key: str, item: Any) -> Any:
+    hint = get_type_hints(declared)[key]
+    try:
+        return TypeAdapter(hint).validate_python(item, strict=True)
+    except ValidationError as error:
+        allowed = scenario_errors.allowed_by(error.errors()[0])
+        raise PydanticCustomError("allowed", "{allowed}", {"allowed": allowed, "key": key, "found": item}) from None
+
+
+def _dump_algorithm(choice: AlgorithmChoice) -> dict[str, Any]:
+    return {"name": choice.name, **dataclasses.asdict(choice.parameters)}
+
+
+Algorithm = Annotated[AlgorithmChoice, PlainValidator(_parse_algorithm), PlainSerializer(_dump_algorithm)]
+Time = Annotated[Duration, PlainValidator(parse_duration), PlainSerializer(Duration.dump)]
+Rate = Annotated[float, Field(gt=0)]
+Node = Annotated[int, Field(ge=0)]
+
+
+class RandomTopology(Section):
+    """The papers' random connected graph, with Poisson link changes."""
+
+    kind: Literal["random"]
+    connectivity: Annotated[float, Field(gt=0, le=1)]
+    """Share of all possible links that are there."""
+    link_change_rate: Annotated[float, Field(ge=0)] = 0.0
+    """Changes per time unit in the whole network; each removes a link and forms another."""
+
+    def links(self, nodes: int) -> int:
+        """How many links the graph has."""
+        return round(self.connectivity * nodes * (nodes - 1) / 2)
+
+
+class CompleteTopology(Section):
+    """Every node is a neighbour of every other, always."""
+
+    kind: Literal["complete"]
+
+
+class ExplicitTopology(Section):
+    """The links by name."""
+
+    kind: Literal["explicit"]
+    links: list[Annotated[list[Node], Field(min_length=2, max_length=2)]]
+
+
+def _topology_shorthand(value: Any) -> Any:
+    return {"kind": value} if isinstance(value, str) else value
+
+
+Topology = Annotated[
+    Annotated[RandomTopology | CompleteTopology | ExplicitTopology, Discriminator("kind")],
+    BeforeValidator(_topology_shorthand),
+]
+
+
+class Delays(Section):
+    """What a message costs in time: `send` and `receive` occupy the node, `hop` passes between the nodes."""
+
+    hop: Time = Duration("fixed", (1.0,))
+    send: Annotated[float, Field(ge=0)] = 0.0
+    receive: Annotated[float, Field(ge=0)] = 0.0
+
+
+class Workload(Section):
+    """What the applications do: think for an exponential time, ask, stay in the critical section, leave."""
+
+    rate: Rate
+    """Requests per time unit of a thinking node: the mean time from leaving the CS to the next request is 1/rate."""
+    cs_time: Time = Duration("fixed", (1.0,))
+    units: Annotated[int, Field(ge=1)] = 1
+    priority: int = 0
+
+
+class Fault(Section):
+    """Something that goes wrong at a time: to a node by number, or to whichever node holds a token then."""
+
+    at: Annotated[float, Field(ge=0)]
+    kind: Literal["crash", "restart", "cut", "heal", "lose"]
+    node: Node | None = None
+    holder: bool = False
+    peer: Node | None = None
+    """For cut and heal: only the link between `node` and this one."""
+    group: list[Node] | None = None
+    """For cut and heal: the links between these nodes and all others."""
+    message: str | None = None
+    """For lose: only a message of this type."""
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Fault:
+        subjects = (self.node is not None) + self.holder + (self.group is not None)
+        wanted = {
+            "crash": "node or holder",
+            "restart": "node",
+            "cut": "node, holder or group",
+            "heal": "node, group, or none of them for all",
+            "lose": "node or holder",
+        }[self.kind]
+        fits = {
+            "crash": subjects == 1 and self.group is None,
+            "restart": subjects == 1 and self.node is not None,
+            "cut": subjects == 1,
+            "heal": subjects <= 1 and not self.holder,
+            "lose": subjects == 1 and self.group is None,
+        }[self.kind]
+        if not fits:
+            raise scenario_errors.found_instead(f"a {self.kind} with {subjects} subjects or the wrong one", wanted)
+        if self.peer is not None and (self.kind not in ("cut", "heal") or self.node is None):
+            raise scenario_errors.found_instead("peer", "with cut or heal and a node", key="peer")
+        if self.message is not None and self.kind != "lose":
+            raise scenario_errors.found_instead("message", "with lose", key="message")
+        return self
+
+
+class Bound(Section):
+    """Limits on a metric; both ends are allowed values."""
+
+    min: float | None = None
+    max: float | None = None
+
+
+def _parse_metric_bounds(value: Any) -> Any:
+    if isinstance(value, dict):
+        known = _metric_paths()
+        for key in value:
+            if key not in known:
+                raise scenario_errors.unknown_key(key, known)
+    return value
+
+
+def _metric_paths() -> list[str]:
+    paths = []
+    for name, value in Metrics().result().items():
+        columns = ("mean", "p50", "p95", "max") if isinstance(value, dict) and "p95" in value else ("mean",)
+        paths += [f"{name}.{column}" for column in columns if name not in ("messages", "messages_per_cs_by_type")]
+    return paths
+
+
+def _parse_check_names(value: Any) -> Any:
+    if isinstance(value, dict):
+        _refuse_unknown(value, [check.name for check in CHECKS])
+    return value
+
+
+class Expect(Section):
+    """What must hold for the run to pass. A check that is not named must not fail."""
+
+    checks: Annotated[dict[str, Literal["ok", "failed", "not checked"]], BeforeValidator(_parse_check_names)] = {}
+    metrics: Annotated[dict[str, Bound], BeforeValidator(_parse_metric_bounds)] = {}
+
+
+class Scenario(Section):
+    """A complete experiment."""
+
+    name: Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    description: str = ""
+    algorithm: Algorithm
+    nodes: Annotated[int, Field(ge=1, le=100_000)]
+    topology: Topology
+    delays: Delays = Delays()
+    workload: Workload
+    faults: list[Fault] = []
+    duration: Annotated[float, Field(gt=0)] | None = None
+    entries: Annotated[int, Field(ge=1)] | None = None
+    warmup: Annotated[float, Field(ge=0)] = 0.0
+    drain: Annotated[float, Field(ge=0)] = 10_000.0
+    seed: Annotated[int, Field(ge=0)] = 1
+    repeat: Annotated[int, Field(ge=1, le=10_000)] = 1
+    trace: Literal[LEVELS] = "cs"  # type: ignore[valid-type]
+    backend: Literal[tuple(BACKENDS)] = "sim"  # type: ignore[valid-type]
+    expect: Expect = Expect()
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Scenario:
+        _check_length(self)
+        _check_algorithm(self)
+        _check_topology(self)
+        for index, fault in enumerate(self.faults):
+            _check_fault(self, fault, f"faults.{index}")
+        return self
+
+    def to_yaml(self) -> str:
+        """The scenario with every default written out."""
+        return yaml.safe_dump(self.model_dump(), sort_keys=False, allow_unicode=True, width=120)
+
+
+def _check_length(scenario: Scenario) -> None:
+    if (scenario.duration is None) == (scenario.entries is None):
+        found = "neither duration nor entries" if scenario.duration is None else "both duration and entries"
+        raise scenario_errors.found_instead(found, "one of duration (time units) and entries", key="duration")
+    if scenario.duration is not None and scenario.warmup >= scenario.duration:
+        allowed = f"less than duration, {scenario.duration:g}"
+        raise scenario_errors.found_instead(f"{scenario.warmup:g}", allowed, key="warmup")
+
+
+def _check_algorithm(scenario: Scenario) -> None:
+    choice = scenario.algorithm
+    try:
+        choice.parameters.check(scenario.nodes)
+    except ValueError as error:
+        found = repr(dataclasses.asdict(choice.parameters))
+        raise scenario_errors.found_instead(found, str(error), key="algorithm") from None
+    capacity = choice.agent.capacity(choice.parameters)
+    if scenario.workload.units > capacity:
+        allowed = f"at most {capacity}, which is all that {choice.name} has to give"
+        raise scenario_errors.found_instead(str(scenario.workload.units), allowed, key="workload.units")
+
+
+def _check_topology(scenario: Scenario) -> None:
+    topology, n = scenario.topology, scenario.nodes
+    if isinstance(topology, RandomTopology) and topology.links(n) < n - 1:
+        least = 2 / n if n > 1 else 1
+        found = f"{topology.connectivity:g}, which gives {topology.links(n)} links"
+        allowed = f"at least {least:.4g}: {n} nodes are connected by no fewer than {n - 1} links"
+        raise scenario_errors.found_instead(found, allowed, key="topology.connectivity")
+    if isinstance(topology, ExplicitTopology):
+        seen = set()
+        for index, (a, b) in enumerate(topology.links):
+            if a == b or max(a, b) >= n or frozenset((a, b)) in seen:
+                allowed = f"two different nodes of 0..{n - 1}, each pair once"
+                raise scenario_errors.found_instead(f"{[a, b]}", allowed, key=f"topology.links.{index}")
+            seen.add(frozenset((a, b)))
+
+
+def _check_fault(scenario: Scenario, fault: Fault, key: str) -> None:
+    for name in ("node", "peer", "group"):
+        value = getattr(fault, name)
+        for node in value if isinstance(value, list) else [value]:
+            if node is not None and node >= scenario.nodes:
+                raise scenario_errors.found_instead(str(node), f"a node of 0..{scenario.nodes - 1}", f"{key}.{name}")
+    if scenario.duration is not None and fault.at > scenario.duration:
+        allowed = f"at most duration, {scenario.duration:g}"
+        raise scenario_errors.found_instead(f"{fault.at:g}", allowed, key=f"{key}.at")
+    names = [message.__name__ for message in scenario.algorithm.agent.messages]
+    if fault.message is not None and fault.message not in names:
+        raise scenario_errors.not_one_of(f"{key}.message", fault.message, names)
+
+
+def load(path: Path, overrides: list[str] | None = None) -> Scenario:
+    """Read a scenario file with `key=value` overrides applied; whatever is wrong is a `ScenarioError`."""
+    return build(yamlfile.read(path), overrides)
+
+
+def loads(text: str, overrides: list[str] | None = None, name: str = "scenario") -> Scenario:
+    """Read a scenario from a string."""
+    return build(yamlfile.parse(text, name), overrides)
+
+
+def build(document: yamlfile.Document, overrides: list[str] | None = None) -> Scenario:
+    """Check a document and turn it into a scenario."""
+    if document.data is None:
+        raise ScenarioError(document.file, None, "", "nothing in the file", "a mapping of keys")
+    if not isinstance(document.data, dict):
+        found = f"a {type(document.data).__name__}"
+        raise ScenarioError(document.file, 1, "", found, "a mapping of keys")
+    origins = {scenario_errors.apply_override(document.data, override): override for override in overrides or []}
+    try:
+        return Scenario.model_validate(document.data)
+    except ValidationError as error:
+        raise scenario_errors.explain(error, document, origins) from None

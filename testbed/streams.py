@@ -1,0 +1,24 @@
+"""Random streams: one generator for each (seed, repetition, component, node), keyed by a hash.
+
+A component draws from its own stream, so adding a consumer shifts nobody else's draws. The algorithm's name is never
+part of the key, so that algorithms are compared on the same topology, load and link changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from random import Random
+
+
+@dataclass(frozen=True)
+class Streams:
+    """The streams of one repetition."""
+
+    seed: int
+    repetition: int
+
+    def of(self, component: str, node: int | None = None) -> Random:
+        """A fresh generator at the beginning of a component's stream."""
+        key = f"{self.seed}/{self.repetition}/{component}/{'' if node is None else node}"
+        return Random(int.from_bytes(hashlib.sha256(key.encode()).digest()[:16]))
