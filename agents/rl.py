@@ -16,6 +16,8 @@ Deviations from the printed pseudocode, each with a run that fails without it (t
 2. Request line 8 and LinkInfo line 9 compare with height[next] even when `next` has left N, whose height is history;
    after the case above the request is never sent again and the node starves. Here a `next` outside N counts as
    reversed. A token holder, whose `next` is itself, never forwards.
+3. That is not enough if the first neighbour to come back is the old `next`: it is in N and below, so the request that
+   could not be sent never is. Here a node that has nobody to ask points `next` at itself, as nobody else.
 """
 
 from __future__ import annotations
@@ -196,9 +198,11 @@ class ReverseLink(Agent):
 
     def forward_request(self) -> None:
         """Procedure ForwardRequest()."""
-        if self.height:  # deviation 1
-            self.next = lowest(self.height)  # l. 1
-            self.send(self.next, Request(self.my_height))  # l. 2
+        if not self.height:  # deviation 1
+            self.next = self.node  # deviation 3
+            return
+        self.next = lowest(self.height)  # l. 1
+        self.send(self.next, Request(self.my_height))  # l. 2
 
     def give_token_to_next(self) -> None:
         """Procedure GiveTokenToNext(), only called when Q is not empty."""

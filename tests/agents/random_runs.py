@@ -1,0 +1,70 @@
+"""Random runs in the papers' model: drawn from a number, run on the simulator, judged by the checks."""
+
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from analysis.audit import LiveAudit
+from testbed.backends.sim import run_repetition
+from testbed.scenario import Scenario
+
+MIN_NODES, MIN_ENTRIES, MIN_CHANGES = 8, 40, 15
+
+
+@dataclass(frozen=True)
+class Run:
+    """What became of a random run."""
+
+    seed: int
+    scenario: Scenario
+    metrics: dict[str, Any]
+    failures: dict[str, list[str]]
+
+    @property
+    def link_changes(self) -> int:
+        """Changes as the papers count them: one link falls and another forms."""
+        return self.metrics["link_changes"] // 2
+
+
+def draw_scenario(seed: int, **fixed: Any) -> Scenario:
+    """A scenario drawn from a number, large enough to count as a run of its own."""
+    rng = Random(seed)
+    nodes = rng.randint(MIN_NODES, 16)
+    entries = rng.randint(MIN_ENTRIES, 60)
+    rate = rng.choice((0.03, 0.1, 0.3, 1.0))
+    # An entry takes about 3 units under load and 1 / (nodes * rate) without: leave time for some 25 changes.
+    length = entries * max(3.0, 1 / (nodes * rate))
+    hop = rng.choice((1.0, {"uniform": [0.1, 2.0]}, {"exponential": 1.0}))
+    least = 2 / nodes
+    data = {
+        "name": f"random-{seed}",
+        "algorithm": "rl",
+        "nodes": nodes,
+        "topology": {
+            "kind": "random",
+            "connectivity": rng.uniform(least + 0.02, 0.6),
+            "link_change_rate": rng.uniform(25, 60) / length,
+        },
+        "delays": {"hop": hop},
+        "workload": {"rate": rate, "cs_time": rng.choice((1.0, {"exponential": 0.5}))},
+        "entries": entries,
+        "drain": 5000.0,
+        "seed": seed,
+        "trace": "metrics",
+    }
+    return Scenario.model_validate({**data, **fixed})
+
+
+def run_once(seed: int, **fixed: Any) -> Run:
+    """Draw a scenario, run it, judge it."""
+    scenario = draw_scenario(seed, **fixed)
+    audit = LiveAudit()
+    run_repetition(scenario, 0, audit, lambda share: None)
+    failures = {name: one["offenders"] for name, one in audit.verdicts().items() if one["verdict"] != "ok"}
+    return Run(seed, scenario, audit.metrics(), failures)
+
+
+def spread(values: list[float]) -> str:
+    """Least, median and greatest, for the record."""
+    ordered = sorted(values)
+    return f"{ordered[0]:g} / {ordered[len(ordered) // 2]:g} / {ordered[-1]:g}"

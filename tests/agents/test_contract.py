@@ -1,0 +1,176 @@
+"""What the contract asks of every registered algorithm. A new one joins by being registered."""
+
+import ast
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import agents
+from agents.codec import Codec
+from agents.contract import ONE_UNIT, Agent, Needs
+from agents.errors import MisuseError, PeerError
+from agents.message import HEADER_WORDS, fixed_words
+from agents.registry import ALGORITHMS
+from analysis.audit import LiveAudit
+from testbed.backends.sim import Simulation
+from testbed.scenario import Scenario
+from testbed.streams import Streams
+
+every_algorithm = pytest.mark.parametrize("name", ALGORITHMS)
+
+
+def simulation(name: str, seed: int = 3) -> Simulation:
+    """A short mobile run of an algorithm, not yet started."""
+    scenario = Scenario.model_validate(
+        {
+            "name": "contract",
+            "algorithm": name,
+            "nodes": 8,
+            "topology": {"kind": "random", "connectivity": 0.5, "link_change_rate": 0.05},
+            "workload": {"rate": 0.1},
+            "duration": 150.0,
+            "seed": seed,
+            "trace": "events",
+        }
+    )
+    return Simulation(scenario, Streams(seed, 0), LiveAudit())
+
+
+@every_algorithm
+def test_initial_units_are_the_capacity(name):
+    """As many units at the start as may be in use."""
+    world = simulation(name)
+    choice = world.scenario.algorithm
+    assert sum(agent.units for agent in world.driver.agents.values()) == choice.agent.capacity(choice.parameters)
+
+
+@every_algorithm
+def test_clones_are_exact_and_independent(name):
+    """At every step of a run: a clone has the same state, and stepping it leaves the original alone."""
+    world = simulation(name)
+    receive, checked = world.driver.receive, 0
+
+    def stepped(node, peer, message, ident) -> None:
+        nonlocal checked
+        agent = world.driver.agents[node]
+        before, twin = agent.state(), agent.clone()
+        assert twin.state() == before
+        assert hash(twin.state()) == hash(before)
+        twin.on_receive(peer, message)
+        assert agent.state() == before, "the clone shares state with its original"
+        receive(node, peer, message, ident)
+        twin.outbox.clear()
+        assert agent.state() == twin.state(), "the clone behaves differently"
+        checked += 1
+
+    world.driver.receive = stepped
+    world.run_all(lambda share: None)
+    assert checked > 50
+
+
+@every_algorithm
+def test_messages_survive_the_codec(name):
+    """Everything an algorithm sends in a run is the same after a trip through bytes."""
+    world = simulation(name)
+    codec = Codec(world.scenario.algorithm.agent.messages)
+    send, seen = world.driver._send, set()
+
+    def checked(node, peer, message) -> None:
+        assert codec.decode(codec.encode(message)) == message
+        seen.add(type(message))
+        send(node, peer, message)
+
+    world.driver._send = checked
+    world.run_all(lambda share: None)
+    assert seen == set(ALGORITHMS[name].messages), "a declared message is never sent, or the run is too small"
+
+
+@every_algorithm
+def test_word_counts_agree(name):
+    """The count by declaration, where there is one, is the count by content."""
+    world = simulation(name)
+    send, counted = world.driver._send, 0
+
+    def checked(node, peer, message) -> None:
+        nonlocal counted
+        assert message.words > HEADER_WORDS - 1
+        assert fixed_words(type(message)) in (None, message.words)
+        counted += 1
+        send(node, peer, message)
+
+    world.driver._send = checked
+    world.run_all(lambda share: None)
+    assert counted
+
+
+@every_algorithm
+def test_misuse_changes_nothing(name):
+    """A second request, or a release out of turn, is refused and leaves no trace."""
+    agent = simulation(name).driver.agents[1]
+    before = agent.state()
+    with pytest.raises(MisuseError):
+        agent.on_release()
+    assert agent.state() == before
+    agent.on_request(ONE_UNIT)
+    before = agent.state()
+    with pytest.raises(MisuseError):
+        agent.on_request(ONE_UNIT)
+    assert agent.state() == before
+
+
+@every_algorithm
+def test_a_returned_token_is_never_dropped_in_silence(name):
+    """What carries units is taken back or refused aloud."""
+    agent = simulation(name).driver.agents[1]
+    for kind in agent.messages:
+        if kind.units:
+            with pytest.raises(MisuseError, match="carries units"):
+                agent.on_return(0, kind((0, 0, 1)))
+
+
+@every_algorithm
+def test_a_blank_agent_holds_nothing(name):
+    """A node that comes back from a crash brings no units."""
+    choice = simulation(name).scenario.algorithm
+    agent = choice.agent.start(4, choice.agent.blank(4, choice.parameters), choice.parameters, Random(0))
+    assert agent.units == 0
+    assert agent.node == 4
+
+
+@every_algorithm
+def test_declarations(name):
+    """Every algorithm says what it needs, what it sends and what it is."""
+    agent = ALGORITHMS[name]
+    assert isinstance(agent.needs, Needs)
+    assert agent.messages
+    assert agent.summary
+    assert "Deviations" in (ast.get_docstring(ast.parse(Path(_source(agent)).read_text())) or "")
+
+
+def _source(agent: type[Agent]) -> str:
+    return str(sys.modules[agent.__module__].__file__)
+
+
+def test_agents_import_nothing_of_the_testbed():
+    """The wall: the standard library and the package itself, no clock, no socket, no other package."""
+    forbidden = {"testbed", "analysis", "time", "socket", "asyncio", "pydantic", "yaml", "datetime", "os"}
+    for path in Path(agents.__path__[0]).glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not {name.partition(".")[0] for name in names} & forbidden, path
+
+
+@given(st.binary(max_size=40))
+def test_bytes_that_are_no_message_are_refused(data):
+    """Whatever arrives is one message exactly, or a PeerError; never anything else."""
+    codec = Codec(ALGORITHMS["rl"].messages)
+    try:
+        message = codec.decode(data)
+    except PeerError:
+        return
+    assert codec.encode(message) == data

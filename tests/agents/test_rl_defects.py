@@ -1,0 +1,47 @@
+"""The printed pseudocode of RL fails; the agent does not. One run for each deviation in its docstring."""
+
+from random import Random
+
+import pytest
+
+from agents.rl import ReverseLink
+from testbed.driver import AgentError
+from tests.agents.random_runs import run_once
+from tests.agents.rl_stage import play, random_stage
+from tests.agents.rl_variants import Literal, ReturningNext, StaleNext, registered
+
+SEED = 1
+STAGE = {"seed": 68840, "nodes": 4, "steps": 47}  # found by Hypothesis
+
+
+def test_deviation_1_a_minimum_over_nothing():
+    """As printed, a node whose last link fails while another forms takes a minimum over no neighbours."""
+    with registered(Literal), pytest.raises(AgentError, match="on_link_down") as caught:
+        run_once(SEED)
+    assert isinstance(caught.value.__cause__, ValueError)
+
+
+def test_deviation_2_a_next_that_has_left():
+    """With an empty N treated as no sink, but `next` compared as printed, a node starves."""
+    with registered(StaleNext):
+        run = run_once(SEED)
+    assert list(run.failures) == ["starvation"]
+    assert "node 8 still waits since t=245.14" in run.failures["starvation"][0]
+
+
+def play_stage(agent: type[ReverseLink]) -> None:
+    rng = Random(STAGE["seed"])
+    stage, graph = random_stage(rng, STAGE["nodes"], agent)
+    play(stage, graph, rng, STAGE["steps"])
+
+
+def test_deviation_3_a_next_that_returns():
+    """With deviations 1 and 2 alone, a node whose old `next` is the first to come back never asks it, and starves."""
+    with pytest.raises(AssertionError, match=r"starved: \[3\]"):
+        play_stage(ReturningNext)
+    play_stage(ReverseLink)
+
+
+def test_the_deviations_mend_the_run():
+    """The same seed with the agent as it is."""
+    assert run_once(SEED).failures == {}

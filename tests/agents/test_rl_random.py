@@ -1,0 +1,71 @@
+"""RL under random graphs, schedules and link changes: safe, one token, everybody served."""
+
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from testbed.driver import AgentError
+from tests.agents import random_runs
+from tests.agents.random_runs import MIN_CHANGES, MIN_ENTRIES, MIN_NODES, run_once, spread
+from tests.agents.rl_stage import play, random_stage
+from tests.agents.rl_variants import MUTANTS, registered
+
+RUNS, BATCHES = 2_000, 4
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_two_thousand_random_runs(batch, record_property):
+    """Theorems 1 and 2: at least 2,000 runs of 8 or more nodes, 40 or more entries, 15 or more link changes."""
+    runs = []
+    seed = batch * 1_000_000
+    while len(runs) < RUNS // BATCHES:
+        run = run_once(seed)
+        assert not run.failures, f"seed {seed}: {run.failures}"
+        seed += 1
+        large = run.metrics["entries"] >= MIN_ENTRIES and run.link_changes >= MIN_CHANGES
+        if large and run.scenario.nodes >= MIN_NODES:
+            runs.append(run)
+    record_property(
+        f"{len(runs)} runs, least / median / greatest",
+        f"nodes {spread([run.scenario.nodes for run in runs])}, "
+        f"entries {spread([run.metrics['entries'] for run in runs])}, "
+        f"link changes {spread([run.link_changes for run in runs])}, "
+        f"messages {spread([sum(run.metrics['messages'].values()) for run in runs])}",
+    )
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+@given(seed=st.integers(0, 2**32), nodes=st.integers(2, 9), steps=st.integers(0, 250))
+@example(seed=0, nodes=2, steps=50)
+@example(seed=68840, nodes=4, steps=47)
+@example(seed=1, nodes=1, steps=20)
+def test_any_schedule(seed, nodes, steps):
+    """Any interleaving of deliveries, requests and link changes: mutual exclusion, one token, no cycle, no starvation.
+
+    Unlike the simulator, the stage lets a message be overtaken for as long as it likes by those of other channels.
+    """
+    rng = Random(seed)
+    stage, graph = random_stage(rng, nodes)
+    play(stage, graph, rng, steps)
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_mutants_are_caught(mutant):
+    """A random run tells a broken agent from a whole one, within a few seeds."""
+    with registered(mutant):
+        assert any(_fails(seed) for seed in range(20)), f"{mutant.__name__}: {mutant.__doc__}"
+
+
+def _fails(seed: int) -> bool:
+    try:
+        return bool(run_once(seed).failures)
+    except AgentError:
+        return True
+
+
+def test_random_runs_are_reproducible():
+    """A seed names a run."""
+    assert run_once(7) == run_once(7)
+    assert random_runs.draw_scenario(7) != random_runs.draw_scenario(8)
