@@ -15,6 +15,8 @@ from analysis.listener import Listener
 
 OK, FAILED, NOT_CHECKED = "ok", "failed", "not checked"
 MAX_OFFENDERS = 5
+INJECTED = ("fault", "crash")
+"""Why a message may be lost without blame: the scenario asked for it."""
 
 
 @dataclass
@@ -112,8 +114,8 @@ class Safety(Check):
         self.in_use += units
         self.peak = max(self.peak, self.in_use)
         if self.in_use > self.capacity:
-            others = ", ".join(str(other) for other in sorted(self.inside) if other != node)
-            self.offend(t, f"node {node} enters while {others} inside: {self.in_use} units of {self.capacity} in use")
+            others = [other for other in sorted(self.inside) if other != node]
+            self.offend(t, f"node {node} enters with {others} inside: {self.in_use} units of {self.capacity} in use")
 
     def exit(self, t: int, node: int, units: int) -> None:
         if node not in self.inside:
@@ -178,6 +180,8 @@ class Conservation(Check):
         if units:
             if self.in_transit.pop((node, id), 0) != units:
                 self.offend(t, f"message {id} of node {node} is lost but was not in transit with {units} units")
+            if why not in INJECTED:
+                self.offend(t, f"node {node} loses {units} units to {peer}: {why} ({type} {id})")
             self.lost_units += units
 
     def crash(self, t: int, node: int, units: int) -> None:
@@ -225,7 +229,8 @@ class Starvation(Check):
     def pending(self, t: int, node: int, since: int, alive: bool, component: int, component_units: int) -> None:
         self.accounted.add(node)
         if not alive:
-            self._excuse("node crashed")
+            if node in self.waiting:
+                self._excuse("node crashed")
         elif component_units == 0:
             self._excuse("component holds no unit")
         else:
@@ -266,8 +271,10 @@ class Order(Check):
         self.flying.setdefault((node, peer), deque())
 
     def link_down(self, t: int, node: int, peer: int, lag: int) -> None:
+        if not self.over_links:
+            return
         ids = self.flying.pop((node, peer), None)
-        if self.over_links and ids:
+        if ids:
             self.offend(t, f"the link from {node} to {peer} goes down with messages {list(ids)} in transit")
 
     def send(self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, fields: Any) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from analysis.audit import Audit
 from analysis.checks import combine
-from analysis.events import KINDS, VERSION
+from analysis.events import KINDS, LEVELS, VERSION
 from analysis.listener import Listener, method_name
 from analysis.metrics import summarise
 
@@ -40,7 +40,7 @@ class Run:
     @property
     def repetitions(self) -> list[Path]:
         """The folders of the repetitions that were begun."""
-        return sorted(self.path.glob("rep-[0-9][0-9][0-9]*"))
+        return sorted(self.path.glob("rep-[0-9][0-9][0-9]*"), key=lambda folder: (len(folder.name), folder.name))
 
     @cached_property
     def audits(self) -> list[Audit]:
@@ -68,7 +68,7 @@ def load_run(path: Path) -> Run:
     if not (path / "meta.json").is_file():
         raise RunDirectoryError(f"{path}: not a run directory (it has no meta.json)")
     meta = _read_json(path / "meta.json")
-    summary = _read_json(path / "summary.json") if (path / "summary.json").is_file() else None
+    summary = _read_summary(path / "summary.json") if (path / "summary.json").is_file() else None
     return Run(path, meta, summary)
 
 
@@ -82,19 +82,26 @@ def _read_json(path: Path) -> dict[str, Any]:
     return value
 
 
-def read_events(path: Path) -> Iterator[dict[str, Any]]:
-    """The events of a log, in order. A last line that a kill cut short is left out."""
-    with path.open() as lines:
+def _read_summary(path: Path) -> dict[str, Any]:
+    summary = _read_json(path)
+    if not isinstance(summary.get("metrics"), dict) or not isinstance(summary.get("checks"), dict):
+        raise RunDirectoryError(f"{path}: not a summary: it has no metrics or no checks")
+    return summary
+
+
+def read_events(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The events of a log with their line numbers, in order. A last line that a kill cut short is left out."""
+    with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
                 event = json.loads(line)
-                if not isinstance(event, dict) or not {"t", "kind"} <= event.keys():
+                if not (isinstance(event, dict) and isinstance(event.get("kind"), str) and "t" in event):
                     raise ValueError("not an event")
-            except ValueError as error:
-                if line.endswith("\n"):
+            except ValueError as error:  # text that is not UTF-8 among them
+                if line.endswith(b"\n"):
                     raise RunDirectoryError(f"{path}:{number}: {error}") from error
                 return
-            yield event
+            yield number, event
 
 
 def audit_log(path: Path) -> Audit:
@@ -107,14 +114,25 @@ def audit_log(path: Path) -> Audit:
 
 def replay(path: Path, listener: Listener) -> None:
     """Pass the events of a log to a listener. Kinds it does not know are left out."""
-    for event in read_events(path):
+    started = False
+    for number, event in read_events(path):
         kind = event["kind"]
         if kind not in KINDS:
             continue
-        if kind == "start" and event.get("version") != VERSION:
-            raise RunDirectoryError(f"{path}: log version {event.get('version')}; this reader knows {VERSION}")
+        if kind == "start":
+            _check_start(path, event)
+            started = True
+        elif not started:
+            raise RunDirectoryError(f"{path}:{number}: a {kind} event before the start")
         try:
             values = [event[name] for name in KINDS[kind][1]]
             getattr(listener, method_name(kind))(event["t"], event.get("node"), *values)
         except (KeyError, IndexError, TypeError, ValueError) as error:
-            raise RunDirectoryError(f"{path}: a {kind} event that makes no sense: {event}") from error
+            raise RunDirectoryError(f"{path}:{number}: a {kind} event that makes no sense: {event}") from error
+
+
+def _check_start(path: Path, event: dict[str, Any]) -> None:
+    if event.get("version") != VERSION:
+        raise RunDirectoryError(f"{path}: log version {event.get('version')}; this reader knows {VERSION}")
+    if event.get("trace") not in LEVELS:
+        raise RunDirectoryError(f"{path}: trace level {event.get('trace')}; this reader knows {', '.join(LEVELS)}")

@@ -1,6 +1,7 @@
 """What a repetition measured. The only place where each metric is computed, on line and from a log alike.
 
-Only what happens at `warmup` or later counts: an entry by the time it enters, a message by the time it is sent.
+Only what happens at `warmup` or later counts: an entry by the time it enters, an exit by the time it leaves, a message
+by the time it is sent.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from array import array
 from typing import Any
 
 from analysis import stats
-from analysis.events import TICKS
+from analysis.events import LEVELS, TICKS, supports
 from analysis.listener import Listener
 
 
@@ -24,8 +25,8 @@ class Metrics(Listener):
     def __init__(self) -> None:
         self.messages: dict[str, int] = {}
         self.words = 0
+        self._trace = LEVELS[0]
         self._warmup = 0
-        self._nodes = 0
         self._begin = self._now = 0
         self._requested: dict[int, int] = {}  # node -> when its open request was made
         self._inside: dict[int, tuple[int, int]] = {}  # node in its CS -> when it asked, its units
@@ -38,8 +39,8 @@ class Metrics(Listener):
 
     def start(self, t: int, node: None, version: int, trace: str, needs: str, capacity: int, warmup: int,
               units: list[int], links: list[list[int]]) -> None:  # fmt: skip
-        self._nodes = len(units)
-        self._entries = [0] * self._nodes
+        self._trace = trace
+        self._entries = [0] * len(units)
         self._begin = self._now = self._warmup = warmup
 
     def stop(self, t: int, node: None, reason: str, units: list[int]) -> None:
@@ -65,8 +66,7 @@ class Metrics(Listener):
         self._use(t, -used)
         if t >= self._warmup:
             self._responses.append(t - asked)
-            if self._requested:
-                self._freed_at = t
+        self._freed_at = t if self._requested else None
 
     def evict(self, t: int, node: int) -> None:
         asked, used = self._inside.pop(node, (t, 0))
@@ -77,6 +77,8 @@ class Metrics(Listener):
         self._requested.pop(node, None)
         _, used = self._inside.pop(node, (t, 0))
         self._use(t, -used)
+        if not self._requested:  # whoever the gap was measured for is gone
+            self._freed_at = None
 
     def send(self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, fields: Any) -> None:
         if t >= self._warmup:
@@ -97,33 +99,37 @@ class Metrics(Listener):
             self._used_ticks += span * self._used
         self._busy_since = t
         self._used += change
-        self._peak = max(self._peak, self._used)
+        if t >= self._warmup:
+            self._peak = max(self._peak, self._used)
         self._now = max(self._now, t)
 
     def result(self) -> dict[str, Any]:
-        """The metrics of the repetition, ready for JSON; None where nothing was measured."""
+        """The metrics of the repetition, ready for JSON; None where nothing was measured or the log does not say."""
         entries = len(self._waits)
         sent = sum(self.messages.values())
         span = (self._now - self._begin) / TICKS
+        knows_entries, knows_messages = supports(self._trace, "enter"), supports(self._trace, "send")
 
         def per_entry(count: float) -> float | None:
-            return count / entries if entries else None
+            return count / entries if entries and knows_messages else None
 
         return {
-            "entries": entries,
+            "entries": entries if knows_entries else None,
             "waiting_time": _spread(self._waits),
             "response_time": _spread(self._responses),
             "synchronization_delay": _spread(self._gaps),
             "messages_per_cs": per_entry(sent),
-            "messages_per_cs_by_type": {type: per_entry(count) for type, count in sorted(self.messages.items())},
-            "messages": dict(sorted(self.messages.items())),
+            "messages_per_cs_by_type": {type: per_entry(count) for type, count in sorted(self.messages.items())}
+            if per_entry(sent) is not None
+            else None,
+            "messages": dict(sorted(self.messages.items())) if knows_messages else None,
             "words_per_message": self.words / sent if sent else None,
             "token_hops_per_cs": per_entry(self.messages.get("Token", 0)),
-            "fairness": stats.jain(self._entries),
+            "fairness": stats.jain(self._entries) if knows_entries else None,
             "concurrency": self._used_ticks / self._busy_ticks if self._busy_ticks else None,
-            "peak_units": self._peak,
-            "throughput": entries / span if span > 0 else None,
-            "link_changes": self._link_changes,
+            "peak_units": self._peak if knows_entries else None,
+            "throughput": entries / span if span > 0 and knows_entries else None,
+            "link_changes": self._link_changes if supports(self._trace, "link_up") else None,
             "time": span,
         }
 
@@ -151,7 +157,9 @@ def _names(dicts: list[dict[str, Any]]) -> list[str]:
 
 
 def _over(values: list[Any]) -> dict[str, Any]:
-    if isinstance(values[0], dict) and "p95" in values[0]:
+    values = [value for value in values if value is not None]
+    first = values[0] if values else None
+    if isinstance(first, dict) and "p95" in first:
         largest = [value["max"] for value in values if value["max"] is not None]
         return {
             **_mean_and_ci([value["mean"] for value in values]),
@@ -159,7 +167,7 @@ def _over(values: list[Any]) -> dict[str, Any]:
             "p95": _mean_and_ci([value["p95"] for value in values])["mean"],
             "max": max(largest, default=None),
         }
-    if isinstance(values[0], dict):  # by type: a type that a repetition never sent counts as none
+    if isinstance(first, dict):  # by type: a type that a repetition never sent counts as none
         return {name: _mean_and_ci([value.get(name, 0) for value in values]) for name in sorted(_names(values))}
     return _mean_and_ci(values)
 

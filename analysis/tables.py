@@ -24,7 +24,8 @@ class Table:
 
 
 def _markdown(table: Table) -> str:
-    widths = [max(map(len, column)) for column in zip(table.header, *table.rows, strict=True)]
+    header, *rows = [[cell.replace("|", "\\|") for cell in row] for row in (table.header, *table.rows)]
+    widths = [max(3, *map(len, column)) for column in zip(header, *rows, strict=True)]
 
     def line(cells: Sequence[str]) -> str:
         label, *numbers = zip(cells, widths, strict=True)
@@ -32,7 +33,7 @@ def _markdown(table: Table) -> str:
         return "| " + " | ".join(padded) + " |"
 
     rule = "| " + " | ".join("-" * (width - 1) + (":" if i else "-") for i, width in enumerate(widths)) + " |"
-    return "\n".join([line(table.header), rule, *map(line, table.rows)]) + "\n"
+    return "\n".join([line(header), rule, *map(line, rows)]) + "\n"
 
 
 def _csv(table: Table) -> str:
@@ -69,7 +70,7 @@ def number(value: float | None) -> str:
         return "-"
     if value and (abs(value) >= 1e6 or abs(value) < 1e-3):
         return f"{value:.3g}"
-    return f"{value:.4g}" if abs(value) < 100 else f"{value:.1f}"
+    return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
 _ROWS = (
@@ -95,7 +96,7 @@ def metrics_table(metrics: dict[str, Any]) -> Table:
         rows.append(_metric_row(label, metrics[key]))
         if key == "messages_per_cs":
             by_type = metrics["messages_per_cs_by_type"]
-            rows += [_metric_row(f"  {type}", one) for type, one in by_type.items()]
+            rows += [_metric_row(f"  {type}", one) for type, one in by_type.items() if isinstance(one, dict)]
     return Table(("metric", "mean", "± 95 %", "p50", "p95", "max"), rows)
 
 
@@ -105,7 +106,8 @@ def _metric_row(label: str, metric: dict[str, Any]) -> list[str]:
 
 def runs_table(by: str, rows: Sequence[tuple[str, dict[str, Any]]]) -> Table:
     """Several runs side by side, one a row, labelled by what tells them apart."""
-    header = (by, "CS entries", "waiting time", "± 95 %", "p95", "messages per CS", "± 95 %", "throughput", "fairness")
+    header = (by, "CS entries", "waiting time", "± 95 % (time)", "p95 (time)", "messages per CS", "± 95 % (messages)",
+              "throughput", "fairness")  # fmt: skip
     return Table(
         header,
         [

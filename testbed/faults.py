@@ -46,15 +46,19 @@ class Faults:
         node = fault.node
         if fault.holder and fault.kind != "lose":
             holders = self._simulation.driver.holders()
-            if not holders:  # every token is in transit: try again when the next message has arrived
-                heap = self._simulation.heap
-                if heap:
-                    self._simulation.at(heap[0][0], self._happen, fault)
+            if not holders:
+                self._wait_for_holder(fault)
                 return
             node = holders[0]
         detail = fault.model_dump(exclude_defaults=True, exclude={"kind", "at"})
         self._simulation.listener.fault(self._simulation.now, node, fault.kind, detail)
         getattr(self, f"_{fault.kind}")(fault, node)
+
+    def _wait_for_holder(self, fault: Fault) -> None:
+        """Every unit is in transit: try again when the next one has arrived. If there is none, there is no holder."""
+        arrivals = [t for t, _, message in self._simulation.links.in_transit() if message.units]
+        if arrivals:
+            self._simulation.at(min(arrivals), self._happen, fault)
 
     def _crash(self, fault: Fault, node: int) -> None:
         if not self._simulation.driver.is_alive(node):

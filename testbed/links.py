@@ -94,15 +94,15 @@ class IdealLinks:
         listener, now = self._driver.listener, self._queue.now
         listener.lost(now, source, target, ident, type(message).__name__, message.units, why)
 
-    def in_transit(self) -> Iterator[tuple[int, Message]]:
-        """The messages on their way, each with its sender."""
-        for channel, message, _ in self._flying():
-            yield channel.source, message
+    def in_transit(self) -> Iterator[tuple[int, int, Message]]:
+        """The messages on their way, in order: when each arrives and who sent it."""
+        for t, channel, message, _ in self._flying():
+            yield t, channel.source, message
 
-    def _flying(self) -> Iterator[tuple[Channel, Message, int]]:
-        for _, _, happen, args in sorted(self._queue.heap, key=lambda entry: entry[:2]):
+    def _flying(self) -> Iterator[tuple[int, Channel, Message, int]]:
+        for t, _, happen, args in sorted(self._queue.heap, key=lambda entry: entry[:2]):
             if happen in (self._deliver, self._arrive):
-                yield args[0], args[1], args[2]
+                yield t, args[0], args[1], args[2]
 
     # -- links -------------------------------------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ class IdealLinks:
 
     def drop_node(self, node: int) -> list[int]:
         """Tear all links of a node that has crashed, with what is on them; returns the neighbours it had."""
-        for channel, message, ident in list(self._flying()):
+        for _, channel, message, ident in list(self._flying()):
             if node in (channel.source, channel.target):
                 self._lose(channel.source, channel.target, message, ident, "crash")
         heap = self._queue.heap

@@ -104,7 +104,7 @@ class Simulation(EventQueue):
         for application in self.driver.waiting():
             component = self.links.component(application.node)
             units = sum(self.driver.agents[node].units for node in component if self.driver.is_alive(node))
-            units += sum(message.units for source, message in self.links.in_transit() if source in component)
+            units += sum(message.units for _, source, message in self.links.in_transit() if source in component)
             self.listener.pending(self.now, application.node, application.since, True, len(component), units)
         held = [
             self.driver.agents[node].units if self.driver.is_alive(node) else 0 for node in range(self.scenario.nodes)

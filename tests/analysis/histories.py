@@ -1,0 +1,85 @@
+"""Hand-written histories: events as tuples `(kind, t, node, *fields)`, with t in time units.
+
+The long kinds have a function each; the others are written out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from analysis.events import KINDS, TICKS, VERSION
+from analysis.listener import Listener, method_name
+
+Event = tuple[Any, ...]
+L = TypeVar("L", bound=Listener)
+
+
+def start(
+    *,
+    units: Sequence[int] = (1, 0, 0),
+    trace: str = "events",
+    needs: str = "links",
+    capacity: int | None = None,
+    warmup: float = 0,
+    links: Sequence[Sequence[int]] = ((0, 1), (1, 2)),
+    version: int = VERSION,
+) -> Event:
+    """The first event: by default a line of three nodes, and node 0 holds the one unit."""
+    capacity = sum(units) if capacity is None else capacity
+    return ("start", 0, None, version, trace, needs, capacity, int(warmup * TICKS), list(units), [*map(list, links)])
+
+
+def stop(t: float, *units: int) -> Event:
+    """The last event, with what every node says it holds."""
+    return ("stop", t, None, "duration", list(units))
+
+
+def request(t: float, node: int, units: int = 1) -> Event:
+    """A request without priority."""
+    return ("request", t, node, units, 0)
+
+
+def visit(node: int, asks: float, enters: float, exits: float, units: int = 1) -> list[Event]:
+    """One critical section, from request to exit."""
+    return [request(asks, node, units), ("enter", enters, node, units), ("exit", exits, node, units)]
+
+
+def send(t: float, node: int, peer: int, id: int, type: str = "Token", units: int = 1, words: int = 4) -> Event:
+    """A message leaves; by default it carries the unit."""
+    return ("send", t, node, peer, id, type, units, words, None)
+
+
+def recv(t: float, node: int, peer: int, id: int, type: str = "Token", units: int = 1) -> Event:
+    """A message arrives."""
+    return ("recv", t, node, peer, id, type, units)
+
+
+def returned(t: float, node: int, peer: int, id: int, type: str = "Token", units: int = 1) -> Event:
+    """A message comes back to its sender."""
+    return ("return", t, node, peer, id, type, units)
+
+
+def lost(t: float, node: int, peer: int, id: int, type: str = "Token", units: int = 1, why: str = "fault") -> Event:
+    """A message of `node` will never arrive."""
+    return ("lost", t, node, peer, id, type, units, why)
+
+
+def pending(t: float, node: int, *, since: float, alive: bool, component: int, component_units: int) -> Event:
+    """A request is still open at the end."""
+    return ("pending", t, node, int(since * TICKS), alive, component, component_units)
+
+
+def feed(listener: L, *events: Event) -> L:
+    """Pass events to a listener, and return it."""
+    for kind, t, node, *fields in events:
+        getattr(listener, method_name(kind))(round(t * TICKS), node, *fields)
+    return listener
+
+
+def line(event: Event) -> str:
+    """An event as a log holds it."""
+    kind, t, node, *fields = event
+    head = {"t": round(t * TICKS), "node": node, "kind": kind}
+    return json.dumps(head | dict(zip(KINDS[kind][1], fields, strict=True))) + "\n"

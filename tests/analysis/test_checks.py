@@ -1,0 +1,432 @@
+"""Every check passes a good history, fails bad ones by naming the first offending event, and never guesses."""
+
+from __future__ import annotations
+
+import pytest
+from histories import Event, feed, lost, pending, recv, request, returned, send, start, stop, visit
+
+from analysis.audit import Audit, LiveAudit
+from analysis.checks import (
+    CHECKS,
+    FAILED,
+    MAX_OFFENDERS,
+    NOT_CHECKED,
+    OK,
+    Check,
+    Conservation,
+    Order,
+    Safety,
+    Starvation,
+    Verdict,
+    combine,
+)
+
+# Node 0 uses the unit, hands it to node 1, which uses it and keeps it.
+GOOD = [
+    start(),
+    *visit(0, 1, 1, 2),
+    request(2, 1),
+    send(3, 1, 0, 1, "Request", 0),
+    recv(4, 0, 1, 1, "Request", 0),
+    send(4, 0, 1, 1),
+    recv(5, 1, 0, 1),
+    ("enter", 5, 1, 1),
+    ("exit", 6, 1, 1),
+    stop(7, 0, 1, 0),
+]
+
+
+def judge(check: type[Check], *events: Event) -> Verdict:
+    """What a check says of a history."""
+    return feed(check(), *events).verdict()
+
+
+def assert_fails(verdict: Verdict, *first: str) -> None:
+    """The verdict is `failed`, and all these words are in its first offender."""
+    assert verdict.verdict == FAILED
+    assert [word for word in first if word not in verdict.offenders[0]] == [], verdict.offenders[0]
+
+
+# -- all checks ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_good_history_passes(check: type[Check]) -> None:
+    """A run in which all went well is ok, with nothing to point at."""
+    verdict = judge(check, *GOOD)
+    assert (verdict.verdict, verdict.offenders) == (OK, [])
+
+
+def test_remarks_of_good_history() -> None:
+    """A check that passes says what it saw."""
+    assert {check.name: judge(check, *GOOD).detail for check in CHECKS} == {
+        "safety": "at most 1 of 1 in use",
+        "conservation": "1 of 1 units kept",
+        "starvation": "every request served",
+        "order": "",
+    }
+
+
+@pytest.mark.parametrize(
+    ("trace", "checked"),
+    [
+        ("metrics", []),
+        ("cs", ["safety", "starvation"]),
+        ("events", ["safety", "conservation", "starvation", "order"]),
+    ],
+)
+def test_trace_level_decides_what_is_checked(trace: str, checked: list[str]) -> None:
+    """What the log does not hold is not checked."""
+    verdicts = feed(Audit(), start(trace=trace), stop(9, 1, 0, 0)).verdicts()
+    assert [name for name, one in verdicts.items() if one["verdict"] == OK] == checked
+    rest = [one for name, one in verdicts.items() if name not in checked]
+    assert all(one["verdict"] == NOT_CHECKED and f"trace level {trace} " in one["detail"] for one in rest)
+
+
+def test_not_checked_even_with_offences_of_a_poor_log() -> None:
+    """A crash is logged at every level; without the messages it proves nothing about where the unit is."""
+    assert judge(Conservation, start(trace="cs"), ("crash", 1, 1, 1), stop(2, 1, 0, 0)).verdict == NOT_CHECKED
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_missing_start_is_not_checked(check: type[Check]) -> None:
+    """Without the start nobody knows what must hold."""
+    verdict = judge(check, *visit(0, 1, 2, 3))
+    assert (verdict.verdict, verdict.detail) == (NOT_CHECKED, "the log has no start")
+
+
+@pytest.mark.parametrize(
+    ("check", "expected"), [(Safety, OK), (Order, OK), (Conservation, NOT_CHECKED), (Starvation, NOT_CHECKED)]
+)
+def test_missing_stop(check: type[Check], expected: str) -> None:
+    """What can be said only at the end is not said of a run that did not get there."""
+    verdict = judge(check, *GOOD[:-1])
+    assert verdict.verdict == expected
+    assert expected == OK or verdict.detail == "the run did not come to its end"
+
+
+def test_offence_counts_without_stop() -> None:
+    """A killed run that already went wrong has failed."""
+    assert_fails(judge(Conservation, start(), send(2, 1, 0, 1)), "t=2:", "node 1 ")
+
+
+def test_only_the_first_offenders_are_kept() -> None:
+    """All offences are counted, the first few are shown."""
+    verdict = judge(Safety, start(), *(("exit", t, 2, 1) for t in range(1, MAX_OFFENDERS + 3)))
+    assert verdict.detail == f"{MAX_OFFENDERS + 2} offences"
+    assert len(verdict.offenders) == MAX_OFFENDERS
+    assert verdict.offenders[0].startswith("t=1: node 2 ")
+
+
+def test_offenders_come_in_order_of_time() -> None:
+    """The first offender is the first offending event, not the worst."""
+    verdict = judge(Safety, start(), ("exit", 1.5, 2, 1), ("enter", 2, 0, 1), ("enter", 3, 1, 1))
+    assert [text.split(":")[0] for text in verdict.offenders] == ["t=1.5", "t=2", "t=3", "t=3"]
+
+
+def test_verdict_as_dict() -> None:
+    """The form that goes into JSON."""
+    assert Verdict(FAILED, "1 offence", ["t=1: x"]).as_dict() == {
+        "verdict": "failed",
+        "detail": "1 offence",
+        "offenders": ["t=1: x"],
+    }
+
+
+def test_live_audit_hears_everything() -> None:
+    """On line every check is made, however little the log is to hold; from the log it is not."""
+    quiet = [start(trace="metrics"), *GOOD[1:]]
+    assert {one["verdict"] for one in feed(LiveAudit(), *quiet).verdicts().values()} == {OK}
+    assert {one["verdict"] for one in feed(Audit(), *quiet).verdicts().values()} == {NOT_CHECKED}
+
+
+# -- safety --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("history", "first"),
+    [
+        pytest.param(
+            [request(1, 0), request(1, 1), ("enter", 2, 0, 1), ("enter", 3, 1, 1)],
+            ["t=3:", "node 1 enters with [0] inside", "2 units of 1"],
+            id="two inside",
+        ),
+        pytest.param([("enter", 2, 1, 1)], ["t=2:", "node 1 enters without"], id="enter without request"),
+        pytest.param(
+            [*visit(0, 1, 2, 3), ("enter", 4, 0, 1)], ["t=4:", "node 0 enters without"], id="one request, two entries"
+        ),
+        pytest.param(
+            [request(1, 0), ("crash", 2, 0, 0), ("enter", 3, 0, 1)], ["t=3:", "node 0 "], id="enter after crash"
+        ),
+        pytest.param([request(1, 2), ("exit", 2, 2, 1)], ["t=2:", "node 2 exits"], id="exit without enter"),
+        pytest.param([*visit(0, 1, 2, 3), ("exit", 4, 0, 1)], ["t=4:", "node 0 exits"], id="exit twice"),
+        pytest.param([request(1, 0), request(2, 0)], ["t=2:", "node 0 requests"], id="request while waiting"),
+        pytest.param(
+            [request(1, 0), ("enter", 2, 0, 1), request(3, 0)], ["t=3:", "node 0 requests"], id="request inside"
+        ),
+        pytest.param([request(1, 2), ("evict", 2, 2)], ["t=2:", "node 2 is evicted"], id="evict without enter"),
+    ],
+)
+def test_safety_fails(history: list[Event], first: list[str]) -> None:
+    """One unit, used in ways it must not be."""
+    assert_fails(judge(Safety, start(), *history), *first)
+
+
+def test_safety_counts_units() -> None:
+    """Two of two units may be in use, by one node or by two; a third may not."""
+    two = [start(units=(2, 0, 0)), *visit(0, 1, 1, 2, units=2), request(3, 0), ("enter", 3, 0, 1), request(3, 1)]
+    assert judge(Safety, *two, ("enter", 4, 1, 1)).detail == "at most 2 of 2 in use"
+    assert_fails(judge(Safety, *two, ("enter", 4, 1, 2)), "t=4:", "node 1 ", "3 units of 2")
+
+
+def test_safety_with_three_inside() -> None:
+    """The offender names all the others that are inside."""
+    asks = [request(1, node) for node in range(3)]
+    verdict = judge(Safety, start(units=(2, 0, 0)), *asks, *(("enter", 2 + node, node, 1) for node in range(3)))
+    assert_fails(verdict, "t=4:", "node 2 enters with [0, 1] inside")
+    assert verdict.detail == "1 offence"
+
+
+def test_safety_after_crash_and_evict() -> None:
+    """Who crashed inside uses nothing; who is evicted uses nothing and waits again."""
+    crash = [request(1, 0), ("enter", 1, 0, 1), ("crash", 2, 0, 1), *visit(1, 3, 3, 4)]
+    evict = [request(5, 0), ("enter", 5, 0, 1), ("evict", 6, 0), *visit(1, 6, 6, 7), ("enter", 8, 0, 1)]
+    assert judge(Safety, start(), *crash, *evict).verdict == OK
+    assert_fails(judge(Safety, start(), *evict, request(9, 0)), "t=9:", "node 0 ")
+
+
+# -- conservation --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("history", "first"),
+    [
+        pytest.param([send(1, 0, 1, 1), send(2, 0, 1, 2)], ["t=2:", "node 0 sends 1 units to 1"], id="sent twice"),
+        pytest.param([send(1, 2, 1, 1)], ["t=1:", "node 2 sends 1 units to 1 and holds 0"], id="sent, not held"),
+        pytest.param([send(1, 0, 1, 1, units=2)], ["t=1:", "node 0 sends 2 ", "holds 1"], id="more than held"),
+        pytest.param(
+            [send(1, 0, 1, 1), recv(2, 1, 0, 1), recv(3, 1, 0, 1)], ["t=3:", "node 1 receives"], id="received twice"
+        ),
+        pytest.param([recv(2, 1, 0, 1)], ["t=2:", "node 1 receives 1 units", "carries 0"], id="never sent"),
+        pytest.param(
+            [send(1, 0, 1, 1, units=0), recv(2, 1, 0, 1)], ["t=2:", "node 1 ", "carries 0"], id="grown in transit"
+        ),
+        pytest.param(
+            [send(1, 0, 1, 1), recv(2, 1, 0, 1), returned(3, 0, 1, 1)],
+            ["t=3:", "node 0 gets back"],
+            id="received and returned",
+        ),
+        pytest.param([lost(2, 0, 1, 1)], ["t=2:", "message 1 of node 0"], id="lost, never sent"),
+        pytest.param(
+            [send(1, 0, 2, 1), lost(1, 0, 2, 1, why="no link")], ["t=1:", "node 0 loses 1 units to 2"], id="no link"
+        ),
+        pytest.param([("crash", 2, 0, 0)], ["t=2:", "node 0 crashes with 0 units", "holds 1"], id="crash hides units"),
+        pytest.param([stop(9, 0, 0, 0)], ["t=9:", "node 0 says it holds 0", "holds 1"], id="holds more than it says"),
+        pytest.param([stop(9, 1, 1, 0)], ["t=9:", "node 1 says it holds 1", "holds 0"], id="holds less than it says"),
+        pytest.param([send(1, 0, 1, 1), stop(9, 1, 0, 0)], ["t=9:", "node 0 says it holds 1"], id="keeps what it sent"),
+    ],
+)
+def test_conservation_fails(history: list[Event], first: list[str]) -> None:
+    """One unit, made or lost on the way."""
+    assert_fails(judge(Conservation, start(), *history), *first)
+
+
+def test_conservation_of_the_start() -> None:
+    """The units at the start must be as many as the capacity."""
+    assert_fails(judge(Conservation, start(units=(1, 1, 0), capacity=1)), "t=0:", "2 units at the start, not 1")
+
+
+def test_conservation_in_transit_at_the_end() -> None:
+    """A unit that is on its way when the run ends is not lost."""
+    verdict = judge(Conservation, start(), send(8, 0, 1, 1), stop(9, 0, 0, 0))
+    assert (verdict.verdict, verdict.detail) == (OK, "1 of 1 units kept")
+
+
+def test_conservation_of_returned_units() -> None:
+    """A unit that comes back can be sent again."""
+    back = [send(1, 0, 1, 1), returned(2, 0, 1, 1), send(3, 0, 1, 2), recv(4, 1, 0, 2)]
+    assert judge(Conservation, start(), *back, stop(9, 0, 1, 0)).verdict == OK
+
+
+def test_conservation_with_faults() -> None:
+    """Units that faults destroyed are accounted for, and a reader is told."""
+    faults = [send(1, 0, 1, 1), lost(1, 0, 1, 1), ("crash", 2, 2, 1)]
+    verdict = judge(Conservation, start(units=(1, 1, 1)), *faults, stop(9, 0, 1, 0))
+    assert (verdict.verdict, verdict.detail) == (OK, "1 of 3 units kept, 2 lost to injected faults")
+
+
+def test_conservation_tells_senders_apart() -> None:
+    """Ids count up at each sender, so two senders may use the same one."""
+    both = [send(1, 0, 1, 1), send(1, 2, 1, 1), recv(2, 1, 2, 1), recv(3, 1, 0, 1)]
+    assert judge(Conservation, start(units=(1, 0, 1)), *both, stop(9, 0, 2, 0)).verdict == OK
+
+
+# -- starvation ----------------------------------------------------------------------------------------------------
+
+
+def test_starvation_with_units_in_the_component() -> None:
+    """A node that could have been served was not."""
+    open_request = pending(9, 1, since=2, alive=True, component=3, component_units=1)
+    verdict = judge(Starvation, start(), request(2, 1), open_request, stop(9, 1, 0, 0))
+    assert_fails(verdict, "t=9:", "node 1 still waits since t=2;", "component of 3 holds 1 units")
+    assert verdict.detail == "1 offence"
+
+
+def test_starvation_not_accounted_for() -> None:
+    """A request that the run itself forgot."""
+    verdict = judge(Starvation, start(), request(2, 2), *visit(0, 3, 4, 5), stop(9, 1, 0, 0))
+    assert_fails(verdict, "t=9:", "node 2 still waits since t=2 and is not accounted for")
+
+
+def test_starvation_after_eviction() -> None:
+    """Who was taken out of its critical section waits again."""
+    evicted = [request(1, 1), ("enter", 2, 1, 1), ("evict", 3, 1)]
+    assert_fails(judge(Starvation, start(), *evicted, stop(9, 1, 0, 0)), "t=9:", "node 1 still waits")
+    assert judge(Starvation, start(), *evicted, ("enter", 4, 1, 1), stop(9, 1, 0, 0)).verdict == OK
+
+
+@pytest.mark.parametrize(
+    ("history", "why"),
+    [
+        pytest.param([("crash", 3, 1, 0)], "node crashed", id="crashed"),
+        pytest.param(
+            [pending(9, 1, since=2, alive=False, component=1, component_units=1)], "node crashed", id="dead at the end"
+        ),
+        pytest.param(
+            [pending(9, 1, since=2, alive=True, component=2, component_units=0)],
+            "component holds no unit",
+            id="no units",
+        ),
+    ],
+)
+def test_starvation_excused(history: list[Event], why: str) -> None:
+    """Nobody could have served these requests, and a reader is told."""
+    verdict = judge(Starvation, start(), request(2, 1), *history, stop(9, 1, 0, 0))
+    assert (verdict.verdict, verdict.detail) == (OK, f"excused: 1 ({why})")
+
+
+def test_crash_excuses_only_the_node_itself() -> None:
+    """Another node's crash is no excuse, and a crash before the request is none either."""
+    other = judge(Starvation, start(), request(2, 1), ("crash", 3, 0, 1), stop(9, 0, 0, 0))
+    assert_fails(other, "t=9:", "node 1 ")
+    before = judge(Starvation, start(), ("crash", 1, 1, 0), request(2, 1), stop(9, 1, 0, 0))
+    assert_fails(before, "t=9:", "node 1 ")
+
+
+# -- order ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("history", "first"),
+    [
+        pytest.param(
+            [send(1, 0, 1, 1), send(1, 0, 1, 2), recv(2, 1, 0, 2), recv(3, 1, 0, 1)],
+            ["t=2:", "node 1 receives Token 2 from 0 before 1"],
+            id="reordered",
+        ),
+        pytest.param(
+            [send(1, 0, 1, 1), recv(2, 1, 0, 1), recv(3, 1, 0, 1)], ["t=3:", "node 1 ", "not in transit"], id="twice"
+        ),
+        pytest.param([recv(3, 1, 0, 1)], ["t=3:", "node 1 receives Token 1 from 0", "not in"], id="never sent"),
+        pytest.param(
+            [send(1, 1, 0, 1), recv(2, 2, 1, 1)], ["t=2:", "node 2 receives", "not in transit"], id="wrong receiver"
+        ),
+        pytest.param([send(1, 0, 2, 1)], ["t=1:", "node 0 sends Token 1 to 2 without a link"], id="no link"),
+        pytest.param(
+            [("link_down", 1, 0, 1, 0), send(2, 0, 1, 1)], ["t=2:", "node 0 ", "without a link"], id="link was lost"
+        ),
+        pytest.param(
+            [send(1, 0, 1, 1), ("link_down", 2, 0, 1, 0)],
+            ["t=2:", "link from 0 to 1 goes down with messages [1]"],
+            id="link lost with a message on it",
+        ),
+        pytest.param([lost(2, 0, 1, 7)], ["t=2:", "message 7 of node 0 to 1"], id="lost, never sent"),
+        pytest.param(
+            [send(1, 0, 1, 1), recv(2, 1, 0, 1), returned(3, 0, 1, 1)],
+            ["t=3:", "message 1 of node 0 to 1"],
+            id="received and returned",
+        ),
+    ],
+)
+def test_order_fails(history: list[Event], first: list[str]) -> None:
+    """Links that are not reliable, not FIFO, or not there."""
+    assert_fails(judge(Order, start(), *history), *first)
+
+
+def test_reordering_is_one_offence() -> None:
+    """The message that was overtaken still arrives as it should."""
+    overtaken = [send(1, 0, 1, 1), send(1, 0, 1, 2), recv(2, 1, 0, 2), recv(3, 1, 0, 1)]
+    assert judge(Order, start(), *overtaken).detail == "1 offence"
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        pytest.param(
+            [send(1, 0, 1, 1), send(1, 2, 1, 1), recv(2, 1, 2, 1), recv(3, 1, 0, 1)], id="senders are not compared"
+        ),
+        pytest.param([send(1, 0, 1, 1), send(2, 0, 1, 2), lost(2, 0, 1, 1), recv(3, 1, 0, 2)], id="lost by a fault"),
+        pytest.param(
+            [send(1, 0, 1, 1), returned(2, 0, 1, 1), ("link_down", 2, 0, 1, 0)], id="returned before the link goes"
+        ),
+        pytest.param([("link_up", 1, 0, 2), send(2, 0, 2, 1), recv(3, 2, 0, 1)], id="new link"),
+        pytest.param(
+            [send(1, 0, 1, 1), recv(2, 1, 0, 1), ("link_down", 2, 0, 1, 1), ("link_up", 3, 0, 1), send(3, 0, 1, 2)],
+            id="link lost when empty, and formed again",
+        ),
+        pytest.param([send(8, 0, 1, 1), stop(9, 0, 0, 0)], id="in transit at the end"),
+    ],
+)
+def test_order_passes(history: list[Event]) -> None:
+    """What links may do."""
+    assert judge(Order, start(), *history).verdict == OK
+
+
+def test_routed_messages_need_no_link() -> None:
+    """An algorithm that addresses any node sends where it likes, but in order and once all the same."""
+    routed = [start(needs="any node"), send(1, 0, 2, 1), send(1, 0, 2, 2)]
+    assert judge(Order, *routed, recv(2, 2, 0, 1), recv(3, 2, 0, 2)).verdict == OK
+    assert_fails(judge(Order, *routed, recv(2, 2, 0, 2)), "t=2:", "node 2 ", "before 1")
+    assert_fails(judge(Order, *routed, recv(2, 2, 0, 1), recv(3, 2, 0, 1)), "t=3:", "node 2 ", "not in transit")
+
+
+def test_routed_messages_survive_a_lost_link() -> None:
+    """A routed message takes another way when the direct link goes down under it."""
+    routed = [start(needs="any node"), send(1, 0, 1, 1), ("link_down", 2, 0, 1, 0), recv(3, 1, 0, 1)]
+    assert judge(Order, *routed).verdict == OK
+
+
+# -- over repetitions ----------------------------------------------------------------------------------------------
+
+FINE = Verdict(OK, "fine").as_dict()
+BAD = Verdict(FAILED, "2 offences", ["t=1: a", "t=2: b"]).as_dict()
+UNKNOWN = Verdict(NOT_CHECKED, "the log has no start").as_dict()
+
+
+def test_combine_all_ok() -> None:
+    """Ok only if all are, with what they remark, once each."""
+    other = Verdict(OK, "also fine").as_dict()
+    assert combine([FINE, FINE, other]) == {"verdict": OK, "detail": "fine; also fine", "offenders": []}
+
+
+def test_combine_one_not_checked() -> None:
+    """One repetition that was not checked is enough not to say ok."""
+    combined = combine([FINE, UNKNOWN])
+    assert combined["verdict"] == NOT_CHECKED
+    assert combined["detail"] == "the log has no start (in 1 of 2 repetitions)"
+
+
+def test_combine_one_failed() -> None:
+    """A failure outweighs all else, and its offenders say which repetition they are from."""
+    combined = combine([FINE, UNKNOWN, BAD])
+    assert combined["verdict"] == FAILED
+    assert combined["detail"] == "2 offences (in 1 of 3 repetitions)"
+    assert combined["offenders"] == ["repetition 2: t=1: a", "repetition 2: t=2: b"]
+
+
+def test_combine_keeps_the_first_offenders() -> None:
+    """Many failed repetitions do not flood the summary."""
+    combined = combine([BAD] * 4)
+    assert len(combined["offenders"]) == MAX_OFFENDERS
+    assert combined["offenders"][0] == "repetition 0: t=1: a"
+    assert combined["offenders"][-1] == "repetition 2: t=1: a"

@@ -1,0 +1,139 @@
+"""Tables, character by character."""
+
+from __future__ import annotations
+
+import csv
+from typing import Any
+
+import pytest
+
+from analysis.tables import FORMATS, Table, metrics_table, number, runs_table
+
+SMALL = Table(("algorithm", "wait", "± 95 %"), [("rl", "1.25", "0.5"), ("krl, k=2", "13", "-")])
+
+
+def test_markdown() -> None:
+    """Columns are padded; labels stand left, numbers right."""
+    assert SMALL.render("md") == (
+        "| algorithm | wait | ± 95 % |\n"
+        "| --------- | ---: | -----: |\n"
+        "| rl        | 1.25 |    0.5 |\n"
+        "| krl, k=2  |   13 |      - |\n"
+    )
+
+
+def test_csv() -> None:
+    """Cells with a comma are quoted; lines end with a line feed alone."""
+    assert SMALL.render("csv") == 'algorithm,wait,± 95 %\nrl,1.25,0.5\n"krl, k=2",13,-\n'
+
+
+def test_latex() -> None:
+    """A tabular with one left column and the others right."""
+    assert SMALL.render("latex") == (
+        "\\begin{tabular}{lrr}\n"
+        "algorithm & wait & $\\pm$ 95 \\% \\\\\n"
+        "\\hline\n"
+        "rl & 1.25 & 0.5 \\\\\n"
+        "krl, k=2 & 13 & - \\\\\n"
+        "\\end{tabular}\n"
+    )
+
+
+def test_formats_are_those_there_are() -> None:
+    """What is offered can be rendered, and nothing else."""
+    assert all(SMALL.render(format) for format in FORMATS)
+    with pytest.raises(KeyError):
+        SMALL.render("html")
+
+
+def test_latex_escapes() -> None:
+    """Every character that LaTeX would take for its own is shown as itself."""
+    row = Table(("",), [(r"a_b & 5% of $1 #2 {x} ~ ^ \n",)]).render("latex").splitlines()[3]
+    assert row == (r"a\_b \& 5\% of \$1 \#2 \{x\} \textasciitilde{} \textasciicircum{} \textbackslash{}n" + r" \\")
+
+
+def test_csv_parses_back() -> None:
+    """Whatever is in the cells, the csv module gives it back."""
+    table = Table(("a", 'b "quoted"'), [("x, y", "line\nfeed"), ("'", ""), ("±", "1e-05")])
+    rows = list(csv.reader(table.render("csv").splitlines(keepends=True)))
+    assert rows == [list(table.header), *map(list, table.rows)]
+
+
+def test_no_rows() -> None:
+    """A table without rows is a header."""
+    empty = Table(("run", "n°1"), [])
+    assert empty.render("md") == "| run | n°1 |\n| --- | --: |\n"
+    assert empty.render("csv") == "run,n°1\n"
+
+
+def test_markdown_of_narrow_columns() -> None:
+    """A rule needs a dash in every column."""
+    rule = Table(("i", "n"), [("a", "1")]).render("md").splitlines()[1]
+    assert all("-" in cell for cell in rule.strip("|").split("|"))
+
+
+def test_markdown_escapes_bars() -> None:
+    """A bar in a cell does not begin another."""
+    assert r"a\|b" in Table(("run", "wait"), [("a|b", "1")]).render("md")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "-"),
+        (0, "0"),
+        (7, "7"),
+        (1.23456, "1.235"),
+        (-0.5, "-0.5"),
+        (0.0012345, "0.001234"),
+        (0.00098765, "0.000988"),
+        (123.456, "123.5"),
+        (999999, "999999"),
+        (1000000, "1e+06"),
+        (1234567, "1.23e+06"),
+    ],
+)
+def test_number(value: float | None, text: str) -> None:
+    """Enough digits to compare, and no more."""
+    assert number(value) == text
+
+
+def summary(**changes: Any) -> dict[str, Any]:
+    """The metrics of a run, each with a value of its own."""
+    names = ["waiting_time", "response_time", "synchronization_delay", "messages_per_cs", "words_per_message"]
+    names += ["token_hops_per_cs", "throughput", "concurrency", "fairness", "entries", "link_changes"]
+    metrics: dict[str, Any] = {name: {"mean": float(i), "ci95": i / 10} for i, name in enumerate(names, 1)}
+    metrics["waiting_time"] |= {"p50": 0.75, "p95": 1.5, "max": 9.0}
+    metrics["messages_per_cs_by_type"] = {"Request": {"mean": 3.5, "ci95": None}, "Token": {"mean": 0.5, "ci95": 0.25}}
+    return metrics | changes
+
+
+def test_metrics_table() -> None:
+    """One metric a row, message types below the messages, a dash where there is no value."""
+    table = metrics_table(summary())
+    assert table.header == ("metric", "mean", "± 95 %", "p50", "p95", "max")
+    assert [list(row) for row in table.rows] == [
+        ["waiting time", "1", "0.1", "0.75", "1.5", "9"],
+        ["response time", "2", "0.2", "-", "-", "-"],
+        ["synchronization delay", "3", "0.3", "-", "-", "-"],
+        ["messages per CS", "4", "0.4", "-", "-", "-"],
+        ["  Request", "3.5", "-", "-", "-", "-"],
+        ["  Token", "0.5", "0.25", "-", "-", "-"],
+        ["words per message", "5", "0.5", "-", "-", "-"],
+        ["token hops per CS", "6", "0.6", "-", "-", "-"],
+        ["throughput (CS per unit)", "7", "0.7", "-", "-", "-"],
+        ["concurrency", "8", "0.8", "-", "-", "-"],
+        ["fairness (Jain)", "9", "0.9", "-", "-", "-"],
+        ["CS entries", "10", "1", "-", "-", "-"],
+        ["link changes", "11", "1.1", "-", "-", "-"],
+    ]
+
+
+def test_runs_table() -> None:
+    """One run a row, with its label first, each value under its header."""
+    table = runs_table("seed", [("1", summary()), ("2", summary(entries={"mean": None, "ci95": None}))])
+    assert list(table.header[:2]) == ["seed", "CS entries"]
+    assert [list(row) for row in table.rows] == [
+        ["1", "10", "1", "0.1", "1.5", "4", "0.4", "7", "9"],
+        ["2", "-", "1", "0.1", "1.5", "4", "0.4", "7", "9"],
+    ]

@@ -1,0 +1,75 @@
+"""Short simulations for tests, and a listener that keeps every event."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from analysis.audit import LiveAudit
+from analysis.events import KINDS, TICKS
+from analysis.listener import Fan, Listener, method_name
+from testbed.backends.sim import Simulation
+from testbed.scenario import Scenario
+from testbed.streams import Streams
+
+
+class Diary(Listener):
+    """Keeps every event as a dict, times in units."""
+
+    def __init__(self) -> None:
+        self.events: list[dict[str, Any]] = []
+        for kind, (_, names) in KINDS.items():
+            setattr(self, method_name(kind), self._keeper(kind, names))
+
+    def _keeper(self, kind: str, names: tuple[str, ...]):
+        def keep(t: int, node: int | None, *values: Any) -> None:
+            self.events.append({"t": t / TICKS, "node": node, "kind": kind, **dict(zip(names, values, strict=True))})
+
+        return keep
+
+    def of(self, *kinds: str) -> list[dict[str, Any]]:
+        return [event for event in self.events if event["kind"] in kinds]
+
+
+@dataclass
+class Simulated:
+    """A finished simulation."""
+
+    world: Simulation
+    audit: LiveAudit
+    diary: Diary = field(repr=False)
+
+    @property
+    def verdicts(self) -> dict[str, str]:
+        return {name: one["verdict"] for name, one in self.audit.verdicts().items()}
+
+    @property
+    def details(self) -> dict[str, str]:
+        return {name: one["detail"] for name, one in self.audit.verdicts().items()}
+
+
+ALL_OK = {"safety": "ok", "conservation": "ok", "starvation": "ok", "order": "ok"}
+
+
+def prepare(repetition: int = 0, **keys: Any) -> Simulated:
+    """A simulation of a small RL network, with keys of the scenario overridden, not yet run."""
+    data = {
+        "name": "test",
+        "algorithm": "rl",
+        "nodes": 10,
+        "topology": {"kind": "random", "connectivity": 0.4},
+        "workload": {"rate": 0.1},
+        "duration": 300.0,
+        **keys,
+    }
+    if data.get("entries") is not None:
+        data.pop("duration")
+    scenario = Scenario.model_validate(data)
+    audit, diary = LiveAudit(), Diary()
+    world = Simulation(scenario, Streams(scenario.seed, repetition), Fan(audit, diary))
+    return Simulated(world, audit, diary)
+
+
+def simulate(**keys: Any) -> Simulated:
+    """A finished simulation."""
+    simulated = prepare(**keys)
+    simulated.world.run_all(lambda share: None)
+    return simulated
