@@ -74,8 +74,8 @@ def load_run(path: Path) -> Run:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_text())
-    except (ValueError, OSError) as error:
+        value = json.loads(path.read_bytes())
+    except (ValueError, OSError, RecursionError) as error:
         raise RunDirectoryError(f"{path}: cannot be read: {error}") from error
     if not isinstance(value, dict):
         raise RunDirectoryError(f"{path}: holds no JSON object")
@@ -97,7 +97,7 @@ def read_events(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 event = json.loads(line)
                 if not (isinstance(event, dict) and isinstance(event.get("kind"), str) and "t" in event):
                     raise ValueError("not an event")
-            except ValueError as error:  # text that is not UTF-8 among them
+            except (ValueError, RecursionError) as error:  # text that is not UTF-8 among them
                 if line.endswith(b"\n"):
                     raise RunDirectoryError(f"{path}:{number}: {error}") from error
                 return

@@ -7,6 +7,7 @@ Exit codes: 0 all well, 1 a check or an expectation failed, 2 the input is wrong
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import sys
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed import __version__
-from testbed.errors import InputError, TestbedError
+from testbed.errors import InputError, TestbedError, one_line
 
 EXIT_CODES = """\
 exit codes: 0 all well; 1 a check or an expectation failed; 2 the input is wrong; 3 the backend cannot run here;
@@ -24,16 +25,22 @@ exit codes: 0 all well; 1 a check or an expectation failed; 2 the input is wrong
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of the command `testbed`."""
     arguments = _parser().parse_args(argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal that has no ± still gets its table
     try:
         code: int = arguments.command(arguments)
+        sys.stdout.flush()  # here, where a full disk can still be told
     except TestbedError as error:
-        print(f"testbed: {error}", file=sys.stderr)
+        print(f"testbed: {one_line(str(error))}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         print("testbed: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone; there is nobody left to tell
+        return 1
+    except OSError as error:
+        print(f"testbed: {one_line(str(error))}", file=sys.stderr)
         return 1
     return code
 
@@ -113,7 +120,10 @@ def _locate(path: Path) -> Path:
     """A relative path is looked for here, then beside the code, so that shipped scenarios work from anywhere."""
     from testbed.rundir import PROJECT
 
-    return PROJECT / path if not path.exists() and (PROJECT / path).exists() else path
+    try:
+        return PROJECT / path if not path.exists() and (PROJECT / path).exists() else path
+    except OSError:  # a name that no file can have; whoever opens it says so
+        return path
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -139,13 +149,16 @@ def _analyze(arguments: argparse.Namespace) -> int:
 
     try:
         analysis = analyze(arguments.runs, by=arguments.by)
+        failed = analysis.any_failed()
+        document = analysis.as_dict() if arguments.json else None
+        text = None if arguments.json else analysis.render(arguments.format)
     except RunDirectoryError as error:
         raise InputError(str(error)) from None
     if arguments.json:
-        _print_json(analysis.as_dict())
+        _print_json(document)
     else:
-        print(analysis.render(arguments.format), end="")
-    return 1 if analysis.any_failed() else 0
+        print(text, end="")
+    return 1 if failed else 0
 
 
 def _smoke(arguments: argparse.Namespace) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
@@ -12,7 +11,8 @@ from pydantic_core import PydanticCustomError
 
 from analysis.events import TICKS
 
-ALLOWED = "a number, {uniform: [low, high]} or {exponential: mean}, none of them negative"
+MAX_UNITS = 1e9  # so that ticks fit into 64 bits with room for sums
+ALLOWED = f"a number, {{uniform: [low, high]}} or {{exponential: mean}}, from 0 to {MAX_UNITS:g}"
 
 
 def to_ticks(units: float) -> int:
@@ -67,4 +67,4 @@ def parse_duration(value: Any) -> Duration:
 
 
 def _is_time(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= MAX_UNITS

@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
+def one_line(text: str) -> str:
+    """The text with whatever would break or garble its line written as an escape."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 class TestbedError(Exception):
     """Base of the errors that end a command with one line."""
 
@@ -37,7 +42,7 @@ class ScenarioError(InputError):
         parts.append(f"found {self.found}; allowed: {self.allowed}" if self.allowed else self.found)
         if self.nearest:
             parts.append(f" (did you mean {self.nearest}?)")
-        return "".join(parts)
+        return one_line("".join(parts))
 
 
 class BackendError(TestbedError):

@@ -20,7 +20,7 @@ class Recorder(Listener):
     """A listener that writes to a file. Use it as a context manager."""
 
     def __init__(self, path: Path, trace: str) -> None:
-        self._file: IO[str] = path.open("w", buffering=1 << 16)
+        self._file: IO[str] = path.open("w", buffering=1 << 16, encoding="utf-8")
         for kind, (_, fields) in KINDS.items():
             if supports(trace, kind):
                 setattr(self, method_name(kind), self._writer(kind, fields))

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from agents.registry import ALGORITHMS
 from analysis.checks import CHECKS, FAILED, NOT_CHECKED
 from analysis.load import Run, load_run
 from analysis.tables import metrics_table, runs_table
+from testbed import yamlfile
 from testbed.backends.registry import BACKENDS
 from testbed.errors import InputError
 from testbed.run import Result
@@ -108,7 +107,7 @@ def analyze(paths: list[Path], by: str | None) -> Analysis:
 
 
 def _scenario_value(run: Run, key: str) -> str:
-    value: Any = yaml.safe_load((run.path / "scenario.yaml").read_text())
+    value = yamlfile.read(run.path / "scenario.yaml").data
     for part in key.split("."):
         if not isinstance(value, dict) or part not in value:
             raise InputError(f"{run.path}: its scenario has no key {key}")

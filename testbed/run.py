@@ -57,7 +57,7 @@ def run(scenario: Scenario, out: Path, report: Report = no_report) -> Result:
         directory.end("interrupted", 130)
         raise
     except AgentError as error:
-        (directory.path / "error.txt").write_text("".join(traceback.format_exception(error)))
+        (directory.path / "error.txt").write_text("".join(traceback.format_exception(error)), encoding="utf-8")
         directory.end("failed", 1, error=str(error))
         cause = f"{type(error.__cause__).__name__}: {error.__cause__}" if error.__cause__ else "refused"
         raise TestbedError(f"{error}: {cause} (traceback in {directory.path / 'error.txt'})") from error
@@ -121,13 +121,13 @@ def unmet_expectations(expect: Expect, checks: dict[str, Any], metrics: dict[str
         wanted = expect.checks.get(name)
         if check["verdict"] != wanted and (wanted or check["verdict"] == FAILED):
             unmet.append(f"{name} is {check['verdict']}, expected {wanted or 'ok'}")
-    for path, bound in expect.metrics.items():
-        name, _, column = path.partition(".")
-        value = metrics[name].get(column)
-        if value is None:
-            unmet.append(f"{path} was not measured")
-        elif bound.min is not None and value < bound.min:
-            unmet.append(f"{path} is {value:g}, expected at least {bound.min:g}")
-        elif bound.max is not None and value > bound.max:
-            unmet.append(f"{path} is {value:g}, expected at most {bound.max:g}")
+    for name, columns in expect.metrics.items():
+        for column, bound in columns.items():
+            path, value = f"{name}.{column}", metrics[name].get(column)
+            if value is None:
+                unmet.append(f"{path} was not measured")
+            elif bound.min is not None and value < bound.min:
+                unmet.append(f"{path} is {value:g}, expected at least {bound.min:g}")
+            elif bound.max is not None and value > bound.max:
+                unmet.append(f"{path} is {value:g}, expected at most {bound.max:g}")
     return unmet

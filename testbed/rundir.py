@@ -44,7 +44,7 @@ class RunDirectory:
             "commit": _commit(),
             "host": {"system": platform.platform(), "machine": platform.machine(), "cores": os.cpu_count()},
         }
-        (self.path / "scenario.yaml").write_text(scenario.to_yaml())
+        (self.path / "scenario.yaml").write_text(scenario.to_yaml(), encoding="utf-8")
         self._write_json("meta.json", self._meta)
 
     def repetition(self, number: int) -> Path:
@@ -67,7 +67,7 @@ class RunDirectory:
     def _write_json(self, name: str, value: dict[str, Any]) -> None:
         """Replace a file in one step, so that no reader ever sees half of it."""
         partial = self.path / f".{name}.partial"
-        partial.write_text(json.dumps(value, indent=1) + "\n")
+        partial.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
         partial.replace(self.path / name)
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
-import yaml
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -33,7 +32,7 @@ from analysis.events import LEVELS
 from analysis.metrics import Metrics
 from testbed import scenario_errors, yamlfile
 from testbed.backends.registry import BACKENDS
-from testbed.durations import Duration, parse_duration
+from testbed.durations import MAX_UNITS, Duration, parse_duration
 from testbed.errors import ScenarioError
 
 
@@ -53,7 +52,7 @@ class Section(BaseModel):
 def _refuse_unknown(data: dict[str, Any], known: list[str]) -> None:
     for key in data:
         if key not in known:
-            raise scenario_errors.unknown_key(key, known)
+            raise scenario_errors.unknown_key(known, key)
 
 
 @dataclass(frozen=True)
@@ -75,8 +74,8 @@ def _parse_algorithm(value: Any) -> AlgorithmChoice:
     if not isinstance(value, dict):
         raise PydanticCustomError("allowed", "{allowed}", {"allowed": "{name: ..., and its parameters}"})
     name = value.get("name")
-    if name not in ALGORITHMS:
-        raise scenario_errors.not_one_of("name", name, list(ALGORITHMS))
+    if not isinstance(name, str) or name not in ALGORITHMS:
+        raise scenario_errors.not_one_of(list(ALGORITHMS), name, "name")
     declared = ALGORITHMS[name].parameters
     known = {field.name: field.type for field in dataclasses.fields(declared)}
     given = {key: item for key, item in value.items() if key != "name"}
@@ -95,7 +94,7 @@ def _parse_parameter(declared: type[Parameters], key: str, item: Any) -> Any:
         return TypeAdapter(hint).validate_python(item, strict=True)
     except ValidationError as error:
         allowed = scenario_errors.allowed_by(error.errors()[0])
-        raise PydanticCustomError("allowed", "{allowed}", {"allowed": allowed, "key": key, "found": item}) from None
+        raise scenario_errors.found_instead(scenario_errors.shown(item), allowed, key) from None
 
 
 def _dump_algorithm(choice: AlgorithmChoice) -> dict[str, Any]:
@@ -104,7 +103,9 @@ def _dump_algorithm(choice: AlgorithmChoice) -> dict[str, Any]:
 
 Algorithm = Annotated[AlgorithmChoice, PlainValidator(_parse_algorithm), PlainSerializer(_dump_algorithm)]
 Time = Annotated[Duration, PlainValidator(parse_duration), PlainSerializer(Duration.dump)]
-Rate = Annotated[float, Field(gt=0)]
+Rate = Annotated[float, Field(ge=1 / MAX_UNITS, le=MAX_UNITS)]
+Units = Annotated[float, Field(ge=0, le=MAX_UNITS)]
+"""An amount of time."""
 Node = Annotated[int, Field(ge=0)]
 
 
@@ -114,7 +115,7 @@ class RandomTopology(Section):
     kind: Literal["random"]
     connectivity: Annotated[float, Field(gt=0, le=1)]
     """Share of all possible links that are there."""
-    link_change_rate: Annotated[float, Field(ge=0)] = 0.0
+    link_change_rate: Annotated[float, Field(ge=0, le=MAX_UNITS)] = 0.0
     """Changes per time unit in the whole network; each removes a link and forms another."""
 
     def links(self, nodes: int) -> int:
@@ -149,8 +150,8 @@ class Delays(Section):
     """What a message costs in time: `send` and `receive` occupy the node, `hop` passes between the nodes."""
 
     hop: Time = Duration("fixed", (1.0,))
-    send: Annotated[float, Field(ge=0)] = 0.0
-    receive: Annotated[float, Field(ge=0)] = 0.0
+    send: Units = 0.0
+    receive: Units = 0.0
 
 
 class Workload(Section):
@@ -166,7 +167,7 @@ class Workload(Section):
 class Fault(Section):
     """Something that goes wrong at a time: to a node by number, or to whichever node holds a token then."""
 
-    at: Annotated[float, Field(ge=0)]
+    at: Units
     kind: Literal["crash", "restart", "cut", "heal", "lose"]
     node: Node | None = None
     holder: bool = False
@@ -198,6 +199,8 @@ class Fault(Section):
             raise scenario_errors.found_instead(f"a {self.kind} with {subjects} subjects or the wrong one", wanted)
         if self.peer is not None and (self.kind not in ("cut", "heal") or self.node is None):
             raise scenario_errors.found_instead("peer", "with cut or heal and a node", key="peer")
+        if self.peer is not None and self.peer == self.node:
+            raise scenario_errors.found_instead(f"{self.peer}", "another node than the fault's own", key="peer")
         if self.message is not None and self.kind != "lose":
             raise scenario_errors.found_instead("message", "with lose", key="message")
         return self
@@ -209,22 +212,28 @@ class Bound(Section):
     min: float | None = None
     max: float | None = None
 
+    @model_validator(mode="after")
+    def _leaves_room(self) -> Bound:
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise scenario_errors.found_instead(f"min {self.min:g} and max {self.max:g}", "min no greater than max")
+        return self
 
-def _parse_metric_bounds(value: Any) -> Any:
+
+def _known_metrics(value: Any) -> Any:
+    """A mapping metric -> column -> bound, with the metrics and columns there are."""
     if isinstance(value, dict):
-        known = _metric_paths()
-        for key in value:
-            if key not in known:
-                raise scenario_errors.unknown_key(key, known)
+        columns = {
+            name: ["mean", "p50", "p95", "max"] if isinstance(measured, dict) else ["mean"]
+            for name, measured in Metrics().result().items()
+            if not name.startswith("messages") or name == "messages_per_cs"
+        }
+        _refuse_unknown(value, list(columns))
+        for name, bounds in value.items():
+            if isinstance(bounds, dict):
+                for column in bounds:
+                    if column not in columns[name]:
+                        raise scenario_errors.unknown_key(columns[name], name, column)
     return value
-
-
-def _metric_paths() -> list[str]:
-    paths = []
-    for name, value in Metrics().result().items():
-        columns = ("mean", "p50", "p95", "max") if isinstance(value, dict) and "p95" in value else ("mean",)
-        paths += [f"{name}.{column}" for column in columns if name not in ("messages", "messages_per_cs_by_type")]
-    return paths
 
 
 def _parse_check_names(value: Any) -> Any:
@@ -237,7 +246,7 @@ class Expect(Section):
     """What must hold for the run to pass. A check that is not named must not fail."""
 
     checks: Annotated[dict[str, Literal["ok", "failed", "not checked"]], BeforeValidator(_parse_check_names)] = {}
-    metrics: Annotated[dict[str, Bound], BeforeValidator(_parse_metric_bounds)] = {}
+    metrics: Annotated[dict[str, dict[str, Bound]], BeforeValidator(_known_metrics)] = {}
 
 
 class Scenario(Section):
@@ -251,10 +260,10 @@ class Scenario(Section):
     delays: Delays = Delays()
     workload: Workload
     faults: list[Fault] = []
-    duration: Annotated[float, Field(gt=0)] | None = None
+    duration: Annotated[float, Field(gt=0, le=MAX_UNITS)] | None = None
     entries: Annotated[int, Field(ge=1)] | None = None
-    warmup: Annotated[float, Field(ge=0)] = 0.0
-    drain: Annotated[float, Field(ge=0)] = 10_000.0
+    warmup: Units = 0.0
+    drain: Units = 10_000.0
     seed: Annotated[int, Field(ge=0)] = 1
     repeat: Annotated[int, Field(ge=1, le=10_000)] = 1
     trace: Literal[LEVELS] = "cs"  # type: ignore[valid-type]
@@ -272,7 +281,7 @@ class Scenario(Section):
 
     def to_yaml(self) -> str:
         """The scenario with every default written out."""
-        return yaml.safe_dump(self.model_dump(), sort_keys=False, allow_unicode=True, width=120)
+        return yamlfile.dump(self.model_dump())
 
 
 def _check_length(scenario: Scenario) -> None:
@@ -319,12 +328,15 @@ def _check_fault(scenario: Scenario, fault: Fault, key: str) -> None:
         for node in value if isinstance(value, list) else [value]:
             if node is not None and node >= scenario.nodes:
                 raise scenario_errors.found_instead(str(node), f"a node of 0..{scenario.nodes - 1}", f"{key}.{name}")
+    if fault.group is not None and not 0 < len(set(fault.group)) < scenario.nodes:
+        allowed = "some of the nodes, but not all"
+        raise scenario_errors.found_instead(f"{fault.group}", allowed, key=f"{key}.group")
     if scenario.duration is not None and fault.at > scenario.duration:
         allowed = f"at most duration, {scenario.duration:g}"
         raise scenario_errors.found_instead(f"{fault.at:g}", allowed, key=f"{key}.at")
     names = [message.__name__ for message in scenario.algorithm.agent.messages]
     if fault.message is not None and fault.message not in names:
-        raise scenario_errors.not_one_of(f"{key}.message", fault.message, names)
+        raise scenario_errors.not_one_of(names, fault.message, f"{key}.message")
 
 
 def load(path: Path, overrides: list[str] | None = None) -> Scenario:

@@ -3,37 +3,39 @@
 from __future__ import annotations
 
 import difflib
+import reprlib
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from testbed.errors import ScenarioError
-from testbed.yamlfile import Document, KeyPath, parse_value
+from testbed.yamlfile import Document, KeyPath, parse
 
 
-def unknown_key(key: str, known: list[str]) -> PydanticCustomError:
-    """A key that nobody knows, with the one that may have been meant."""
-    return _custom("unknown key", f"one of {', '.join(known)}", key=key, nearest=_nearest(key, known))
+def unknown_key(known: list[str], *path: str) -> PydanticCustomError:
+    """A key that nobody knows, with the one that may have been meant; its path from where the error is raised."""
+    return _custom("unknown key", f"one of {', '.join(known)}", path, _nearest(path[-1], known))
 
 
-def not_one_of(key: str, value: Any, known: list[str]) -> PydanticCustomError:
+def not_one_of(known: list[str], value: Any, key: str) -> PydanticCustomError:
     """A name that is not registered."""
-    found = "nothing" if value is None else repr(value)
-    return _custom(found, f"one of {', '.join(known)}", key=key, nearest=_nearest(str(value), known))
+    found = "nothing" if value is None else shown(value)
+    return _custom(found, f"one of {', '.join(known)}", split_key(key), _nearest(value, known))
 
 
-def found_instead(found: str, allowed: str, key: str | None = None) -> PydanticCustomError:
+def found_instead(found: str, allowed: str, key: str = "") -> PydanticCustomError:
     """A value that does not fit, with the key it is under relative to where the error is raised."""
-    return _custom(found, allowed, key=key)
+    return _custom(found, allowed, split_key(key) if key else ())
 
 
-def _custom(found: str, allowed: str, **more: Any) -> PydanticCustomError:
-    return PydanticCustomError("allowed", "{allowed}", {"found_text": found, "allowed": allowed, **more})
+def _custom(found: str, allowed: str, path: KeyPath, nearest: str | None = None) -> PydanticCustomError:
+    context = {"found_text": found, "allowed": allowed, "path": path, "nearest": nearest}
+    return PydanticCustomError("allowed", "{allowed}", context)
 
 
-def _nearest(word: str, known: list[str]) -> str | None:
-    matches = difflib.get_close_matches(word.lower(), known, 1)
+def _nearest(word: Any, known: list[str]) -> str | None:
+    matches = difflib.get_close_matches(word.lower(), known, 1) if isinstance(word, str) else []
     return matches[0] if matches else None
 
 
@@ -73,29 +75,32 @@ def explain(error: ValidationError, document: Document, origins: dict[KeyPath, s
     """The first thing that is wrong, as one line."""
     first = error.errors()[0]
     context = first.get("ctx", {})
-    path = _key_path(first, context)
-    if first["type"] in ("missing", "union_tag_not_found"):
-        path = (*path, "kind") if first["type"] == "union_tag_not_found" else path
-        found, allowed = "nothing", "a value: this key is required"
-    else:
-        found = context.get("found_text") or _shown(context.get("found", first["input"]))
-        allowed = allowed_by(first)
+    path: KeyPath = (*_stripped(first["loc"]), *context.get("path", ()))
     nearest = context.get("nearest")
+    if first["type"] in ("missing", "union_tag_not_found"):
+        path = path if first["type"] == "missing" else (*path, "kind")
+        found, allowed = "nothing", "a value: this key is required"
+    elif first["type"] == "union_tag_invalid":
+        path, found, allowed = (*path, "kind"), shown(context["tag"]), allowed_by(first)
+        nearest = _nearest(context["tag"], context["expected_tags"].replace("'", "").split(", "))
+    else:
+        found = context.get("found_text") or shown(first["input"])
+        allowed = allowed_by(first)
     key = ".".join(map(str, path))
     for start, override in origins.items():
-        if path[: len(start)] == start:
+        if path and (path[: len(start)] == start or start[: len(path)] == path):
             return ScenarioError(f"--set {override}", None, key, found, allowed, nearest)
     return ScenarioError(document.file, _line(document, path), key, found, allowed, nearest)
 
 
-def _key_path(error: ErrorDetails, context: dict[str, Any]) -> KeyPath:
-    path: KeyPath = tuple(error["loc"])
-    if path[:1] == ("topology",) and len(path) > 1:  # the checker puts the kind into the path
-        path = (path[0], *path[2:])
-    relative = context.get("key")
-    parts = relative.split(".") if isinstance(relative, str) and error["loc"] != ("expect", "metrics") else [relative]
-    more = tuple(int(part) if part.isdigit() else part for part in parts if part)
-    return (*path, *more)
+def _stripped(path: KeyPath) -> KeyPath:
+    """The checker puts the kind of topology into the path; the file has no such level."""
+    return (path[0], *path[2:]) if path[:1] == ("topology",) and len(path) > 1 else path
+
+
+def split_key(key: str) -> KeyPath:
+    """`faults.0.at` as a path; what looks like an index is one."""
+    return tuple(int(part) if part.isascii() and part.isdigit() else part for part in key.split("."))
 
 
 def _line(document: Document, path: KeyPath) -> int | None:
@@ -104,9 +109,17 @@ def _line(document: Document, path: KeyPath) -> int | None:
     return document.lines.get(path)
 
 
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+_SHOWN = reprlib.Repr()
+_SHOWN.maxstring = _SHOWN.maxother = _SHOWN.maxlong = 60
+
+
+def shown(value: Any) -> str:
+    """A value for an error line, cut short if it is long, and without first writing all of it out."""
+    return _SHOWN.repr(value)
+
+
+_SHORT = {"algorithm": "name", "topology": "kind"}
+"""Keys whose value may be one word, short for a mapping with this key."""
 
 
 def apply_override(data: dict[str, Any], override: str) -> KeyPath:
@@ -115,25 +128,28 @@ def apply_override(data: dict[str, Any], override: str) -> KeyPath:
     source = f"--set {override}"
     if not equals or not all(where.split(".")):
         raise ScenarioError(source, None, "", "no key=value", "for example nodes=10 or workload.rate=0.1")
-    path: KeyPath = tuple(int(part) if part.isdigit() else part for part in where.split("."))
-    value = parse_value(text)
+    path = split_key(where)
+    try:
+        value = parse(text, source).data
+    except ScenarioError as error:
+        error.line = None  # there is only one
+        raise
     target: Any = data
     for index, part in enumerate(path):
-        last = index == len(path) - 1
-        if isinstance(target, list) and isinstance(part, int) and part < len(target):
-            if last:
-                target[part] = value
-            target = target[part]
-        elif isinstance(target, dict) and isinstance(part, str):
-            if last:
-                target[part] = value
-            elif not isinstance(target.get(part), (dict, list)):
-                # `algorithm: rl` and `topology: complete` are short for a mapping with one key
-                short = {"algorithm": "name", "topology": "kind"}.get(part)
-                target[part] = {short: target[part]} if short and isinstance(target.get(part), str) else {}
-            target = target[part]
-        else:
-            raise ScenarioError(
-                source, None, ".".join(map(str, path[: index + 1])), "no such place", "a key or an index"
-            )
+        if not _has_place(target, part):
+            key = ".".join(map(str, path[: index + 1]))
+            raise ScenarioError(source, None, key, "no such place", "a key, or the index of a list item")
+        if index == len(path) - 1:
+            target[part] = value
+        elif isinstance(target, dict) and target.get(part) is None:
+            target[part] = {}
+        elif part in _SHORT and isinstance(target[part], str):
+            target[part] = {_SHORT[part]: target[part]}
+        target = target[part]
     return path
+
+
+def _has_place(target: Any, part: str | int) -> bool:
+    if isinstance(target, list):
+        return isinstance(part, int) and part < len(target)
+    return isinstance(target, dict) and isinstance(part, str)

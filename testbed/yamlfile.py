@@ -16,6 +16,7 @@ import yaml
 from testbed.errors import ScenarioError
 
 MAX_BYTES = 4_000_000
+MAX_BITS = 1023  # of a whole number: what a float can still hold
 MAX_VALUES = 200_000  # after aliases are expanded
 
 KeyPath = tuple[str | int, ...]
@@ -44,6 +45,13 @@ for _kind, _pattern, _first_letters in (
     ("null", r"~|null|Null|NULL|", [*"~nN", ""]),
 ):
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(f"^(?:{_pattern})$"), _first_letters)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes whatever the loader above would not read as text."""
+
+    yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
+
 
 _SCALARS = {f"tag:yaml.org,2002:{name}" for name in ("str", "bool", "int", "float", "null")}
 
@@ -88,9 +96,9 @@ def parse(text: str, name: str) -> Document:
     return document
 
 
-def parse_value(text: str) -> Any:
-    """One value, as on the right of `--set key=value`."""
-    return parse(text, "--set").data
+def dump(data: Any) -> str:
+    """Plain data as YAML that reads back the same."""
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
 
 
 class _Converter:
@@ -126,9 +134,12 @@ class _Converter:
         if node.tag not in _SCALARS:
             raise self._error(line, path, f"the tag {node.tag}", "plain values, lists and mappings")
         try:
-            return self._loader.construct_object(node)
-        except ValueError:
+            value = self._loader.construct_object(node)
+        except (ValueError, KeyError):  # more digits than Python reads, or a tag that does not fit its value
             raise self._error(line, path, f"{node.value[:40]!r}", "a number of ordinary size") from None
+        if isinstance(value, int) and value.bit_length() > MAX_BITS:
+            raise self._error(line, path, f"{node.value[:40]!r}", "a number of ordinary size")
+        return value
 
     def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
         result: dict[str, Any] = {}

@@ -10,7 +10,7 @@ from agents.contract import Agent
 from analysis.events import TICKS, VERSION
 from analysis.listener import Listener
 from testbed import graph
-from testbed.driver import Driver
+from testbed.driver import AgentError, Driver
 from testbed.durations import to_ticks
 from testbed.eventqueue import EventQueue, Halt
 from testbed.faults import Faults
@@ -46,8 +46,11 @@ class Simulation(EventQueue):
 
     def _make_driver(self) -> Driver:
         scenario, choice = self.scenario, self.scenario.algorithm
-        starts = choice.agent.initial(self.graph.adjacency(), choice.parameters)
-        agents = {node: self.make_agent(node, starts[node]) for node in range(scenario.nodes)}
+        try:
+            starts = choice.agent.initial(self.graph.adjacency(), choice.parameters)
+            agents = {node: self.make_agent(node, starts[node]) for node in range(scenario.nodes)}
+        except Exception as error:
+            raise AgentError(f"{choice.name} failed to start") from error
         applications = {node: Application(node, scenario.workload, self._streams) for node in range(scenario.nodes)}
         return Driver(
             agents,

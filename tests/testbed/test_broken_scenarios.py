@@ -95,7 +95,7 @@ UNKNOWN_KEYS = {
     "in a fault": Broken(fault("at: 1, kind: crash, nod: 1"), 8, "faults.0.nod", "unknown key", "one of at,", "node"),
     "in expect": Broken(tiny("expect:\n  check: {}\n"), 8, "expect.check", "unknown key", "one of checks,", "checks"),
     "in a bound": Broken(
-        expecting("metrics", "waiting_time.mean: {mx: 3}"), 9, "expect.metrics.waiting_time.mean.mx", "unknown key",
+        expecting("metrics", "waiting_time: {mean: {mx: 3}}"), 9, "expect.metrics.waiting_time.mean.mx", "unknown key",
         "one of min, max", "max",
     ),
     "parameter of another algorithm": Broken(
@@ -103,7 +103,7 @@ UNKNOWN_KEYS = {
     ),
     "metric": Broken(
         expecting("metrics", "waiting_tme.mean: {max: 3}"), 9, "expect.metrics.waiting_tme.mean", "unknown key",
-        "one of entries.mean,", "waiting_time.mean",
+        "one of entries,", "waiting_time",
     ),
     "check": Broken(
         expecting("checks", "safty: ok"), 9, "expect.checks.safty", "unknown key", "one of safety,", "safety"
@@ -130,10 +130,10 @@ WRONG_TYPES = {
     "link": Broken(explicit("[0, 1]", "3"), 8, "topology.links.1", "3", "a list"),
     "end of a link": Broken(explicit("[0, one]"), 7, "topology.links.0.1", "'one'", WHOLE),
     "bound": Broken(
-        expecting("metrics", "time.mean: {max: low}"), 9, "expect.metrics.time.mean.max", "'low'", NUMBER
+        expecting("metrics", "time: {mean: {max: low}}"), 9, "expect.metrics.time.mean.max", "'low'", NUMBER
     ),
     "bare bound": Broken(
-        expecting("metrics", "waiting_time.mean: 3"), 9, "expect.metrics.waiting_time.mean", "3", MAPPING
+        expecting("metrics", "waiting_time: {mean: 3}"), 9, "expect.metrics.waiting_time.mean", "3", MAPPING
     ),
     "algorithm": Broken(tiny(algorithm="[rl]"), 2, "algorithm", "['rl']", "{name: ..., and its parameters}"),
     "name of an algorithm": Broken(tiny(algorithm="{name: [rl]}"), 2, "algorithm.name", "['rl']", "one of rl"),
@@ -252,7 +252,7 @@ CONTRADICTIONS = {
     "peer of itself": Broken(fault("at: 1, kind: cut, node: 2, peer: 2"), 8, "faults.0.peer", "2", ""),
     "cut around nobody": Broken(fault("at: 1, kind: cut, group: []"), 8, "faults.0.group", "[]", ""),
     "bounds that exclude everything": Broken(
-        expecting("metrics", "waiting_time.mean: {min: 3, max: 1}"), 9, "expect.metrics.waiting_time.mean", "", ""
+        expecting("metrics", "waiting_time: {mean: {min: 3, max: 1}}"), 9, "expect.metrics.waiting_time.mean", "", ""
     ),
 }  # fmt: skip
 

@@ -26,7 +26,7 @@ from testbed.cli import main
 from tests.testbed.tiny import Unsafe, command, command_line, is_one_line, only_run, tiny, write_tiny
 
 Invoke = Callable[..., tuple[int, str, str]]
-FAILS = "expect: {metrics: {waiting_time.mean: {max: 0.001}}}\n"
+FAILS = "expect: {metrics: {waiting_time: {mean: {max: 0.001}}}}\n"
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_failed_check_is_exit_code_1(
     path = write_tiny(tmp_path, expect, algorithm="unsafe", workload="{rate: 1}")
     left, out, err = invoke("run", path, "--out", tmp_path / "runs")
     assert (left, err) == (code, "")
-    assert re.search(r"^safety +failed .*\n +repetition 0: t=\S+: node \d enters while", out, re.MULTILINE)
+    assert re.search(r"^safety +failed .*\n +repetition 0: t=\S+: node \d enters with", out, re.MULTILINE)
     assert ("NOT AS EXPECTED: safety is failed, expected ok" in out) == bool(code)
     assert invoke("analyze", only_run(tmp_path / "runs"))[0] == 1
 
@@ -527,6 +527,7 @@ def test_heavy_modules_are_not_imported(arguments: list[str], tmp_path: Path) ->
 def terminal() -> Iterator[tuple[int, int]]:
     """Both ends of a pseudo terminal."""
     ours, theirs = pty.openpty()
+    os.set_blocking(ours, False)
     yield ours, theirs
     for end in (ours, theirs):
         os.close(end)
@@ -537,8 +538,8 @@ def test_progress_on_a_terminal(terminal: tuple[int, int], tmp_path: Path) -> No
     ours, theirs = terminal
     line = command_line("run", write_tiny(tmp_path, "repeat: 3\n"), "--json", "--out", tmp_path / "runs")
     done = subprocess.run(line, stdout=subprocess.PIPE, stderr=theirs, timeout=60)
-    shown = os.read(ours, 100_000).decode()
     assert done.returncode == 0
+    shown = os.read(ours, 100_000).decode()
     assert re.search(r"\[[#.]{20}\] +\d+% tiny, repetition 1 of 3", shown)
     assert shown.endswith("\r\x1b[K")
     assert json.loads(done.stdout)["scenario"] == "tiny"

@@ -245,6 +245,17 @@ def test_interrupted_run_says_so(
     assert one["finished"] is False
 
 
+def test_log_is_written_while_the_run_goes_on(tmp_path: Path) -> None:
+    """What has happened is with the operating system at every report, however little it is."""
+    sizes = []
+
+    def watch(share: float, what: str) -> None:
+        sizes.append(sum(log.stat().st_size for log in tmp_path.rglob("events.jsonl")))
+
+    run(loads(tiny("trace: metrics\n", duration="10000")), tmp_path, watch)
+    assert sizes[-1] > 0
+
+
 @pytest.mark.parametrize("keep", [0, 1, 40, -2, -30])
 def test_log_cut_anywhere_can_be_read(keep: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A log cut in the middle of a line, or of its first line, is read up to there."""

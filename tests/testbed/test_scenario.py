@@ -61,8 +61,8 @@ def test_sections_are_written_out(topology: str, section: type[Section]) -> None
         tiny("delays: {hop: {uniform: [0.5, 1.5]}, send: 1e-9, receive: 0.1}\n"),
         tiny(workload="{rate: 1e6, cs_time: {exponential: 2}, priority: -3}"),
         tiny("faults: [{at: 1, kind: crash, holder: true}, {at: 2, kind: heal}, {at: 3, kind: cut, group: [1, 2]}]\n"),
-        tiny("expect: {checks: {safety: ok, order: not checked}, metrics: {waiting_time.p95: {max: 1e6}}}\n"),
-        tiny(f"seed: {2**200}\nrepeat: 3\ntrace: events\nwarmup: 1\n"),
+        tiny("expect: {checks: {safety: ok, order: not checked}, metrics: {waiting_time: {p95: {max: 1e6}}}}\n"),
+        tiny(f"seed: {2**32}\nrepeat: 3\ntrace: events\nwarmup: 1\n"),
         tiny("description: |\n  two lines,\n  tab\t, quote ' and \" and é, ε, 🙂\n"),
         tiny("description: 'yes'\n", name="'true'"),
         tiny("description: '~'\n", name="null-1"),
@@ -165,7 +165,7 @@ def test_override_in_a_list() -> None:
 )
 def test_override_of_a_metric(bound: str) -> None:
     """A metric's name has a dot in it and can be overridden all the same."""
-    assert loads(tiny(), [bound]).expect.metrics["waiting_time.mean"].max == 9
+    assert loads(tiny(), [bound]).expect.metrics["waiting_time"]["mean"].max == 9
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ from testbed.errors import ScenarioError
 )
 def test_values_are_read_as_yaml_1_2_reads_them(text: str, value: Any) -> None:
     """Numbers with exponents are numbers; what YAML 1.1 takes for booleans, sixties and dates is not."""
-    read = yamlfile.parse_value(text)
+    read = yamlfile.parse(text, "file").data
     assert read == value
     assert type(read) is type(value)
 
