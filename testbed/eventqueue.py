@@ -31,7 +31,9 @@ class EventQueue:
         heap, pop = self.heap, heapq.heappop
         try:
             while heap:
-                for _ in range(min(EVENTS_BETWEEN_REPORTS, len(heap))):
+                for _ in range(EVENTS_BETWEEN_REPORTS):
+                    if not heap:
+                        break
                     self.now, _sequence, happen, args = pop(heap)
                     happen(*args)
                 report()

@@ -354,7 +354,7 @@ def build(document: yamlfile.Document, overrides: list[str] | None = None) -> Sc
     if document.data is None:
         raise ScenarioError(document.file, None, "", "nothing in the file", "a mapping of keys")
     if not isinstance(document.data, dict):
-        found = f"a {type(document.data).__name__}"
+        found = "a list" if isinstance(document.data, list) else scenario_errors.shown(document.data)
         raise ScenarioError(document.file, 1, "", found, "a mapping of keys")
     origins = {scenario_errors.apply_override(document.data, override): override for override in overrides or []}
     try:

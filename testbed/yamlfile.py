@@ -15,9 +15,9 @@ import yaml
 
 from testbed.errors import ScenarioError
 
-MAX_BYTES = 4_000_000
+MAX_BYTES = 300_000
 MAX_BITS = 1023  # of a whole number: what a float can still hold
-MAX_VALUES = 200_000  # after aliases are expanded
+MAX_VALUES = 100_000  # after aliases are expanded
 
 KeyPath = tuple[str | int, ...]
 
