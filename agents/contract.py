@@ -10,7 +10,7 @@ A refused event (`MisuseError`, `PeerError`) changes nothing: validate first, ch
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum, auto
 from random import Random
@@ -161,6 +161,10 @@ class Agent:
     def send(self, peer: int, message: Message) -> None:
         """Send a message to one node."""
         self.outbox.append((SEND, peer, message))
+
+    def send_all(self, peers: Iterable[int], message: Message) -> None:
+        """Send the same message to several nodes, in that order."""
+        self.outbox += [(SEND, peer, message) for peer in peers]
 
     def broadcast(self, group: int, message: Message) -> None:
         """Send a message to the members of a group."""

@@ -71,7 +71,7 @@ class ReverseLink(Agent):
     def __init__(self, node: int, initial: Initial) -> None:
         super().__init__(node)
         self.my_height = initial.height  # myHeight
-        self.height = {height[2]: height for height in initial.neighbours}  # height[j]; its keys are N
+        self.height = {height[2]: height for height in initial.neighbours}  # height[j]; its keys are N, ascending
         self.token_holder = initial.holds_token
         self.next = node if self.token_holder or not self.height else lowest(self.height)
         self.queue: list[int] = []  # Q
@@ -142,7 +142,7 @@ class ReverseLink(Agent):
                 self.give_token_to_next()
         elif self.is_sink():  # l. 7
             self.raise_height()
-        elif self.queue == [j] or self.must_reroute():  # l. 8
+        elif self.queue == [j] or (self.queue and not self.leads_on()):  # l. 8
             self.forward_request()  # l. 9
 
     def on_token(self, j: int, h: Height) -> None:
@@ -150,10 +150,8 @@ class ReverseLink(Agent):
         self.token_holder = True  # l. 1
         self.height[j] = h  # l. 2
         lowered = lower_than(h, self.node)
-        info = LinkInfo(lowered)
-        for k in sorted(self.height):  # l. 3: outgoing by the height i has had so far
-            if k == j or self.height[k] < self.my_height:
-                self.send(k, info)
+        mine = self.my_height
+        self.send_all([k for k, height in self.height.items() if height < mine or k == j], LinkInfo(lowered))  # l. 3
         self.my_height = lowered  # l. 4-5
         if self.queue:  # l. 6
             self.give_token_to_next()
@@ -162,18 +160,21 @@ class ReverseLink(Agent):
 
     def on_link_info(self, j: int, h: Height) -> None:
         """When LinkInfo(h) received at node i from node j."""
-        form_height = self.forming.pop(j, None)  # l. 4
-        if form_height is not None and form_height != self.my_height:  # l. 2
-            self.send(j, LinkInfo(self.my_height))  # l. 3
-        if j not in self.awaiting_info:  # l. 5; l. 1: a key of `height` is a member of N
+        if j in self.forming:
+            if self.forming.pop(j) != self.my_height:  # l. 2, 4
+                self.send(j, LinkInfo(self.my_height))  # l. 3
+            self.height = dict(sorted({**self.height, j: h}.items()))  # l. 1: a key of `height` is a member of N
+        if j not in self.awaiting_info:  # l. 5
             self.height[j] = h
         elif self.awaiting_info[j] == h:  # l. 6
             del self.awaiting_info[j]
-        if self.my_height > self.height[j] and j in self.queue:  # l. 7
+        if j in self.queue and self.my_height > self.height[j]:  # l. 7
             self.queue.remove(j)
-        if not self.token_holder and self.is_sink():  # l. 8
+        if self.token_holder or self.leads_on():  # as nearly always: neither a sink nor anything to reroute
+            return
+        if self.is_sink():  # l. 8
             self.raise_height()
-        elif self.must_reroute():  # l. 9
+        elif self.queue:  # l. 9
             self.forward_request()
 
     def on_link_down(self, peer: int) -> None:
@@ -221,9 +222,7 @@ class ReverseLink(Agent):
     def raise_height(self) -> None:
         """Procedure RaiseHeight()."""
         self.my_height = raised(self.my_height, self.height)  # l. 1-3
-        info = LinkInfo(self.my_height)
-        for k in sorted(self.height):  # l. 4
-            self.send(k, info)
+        self.send_all(self.height, LinkInfo(self.my_height))  # l. 4
         self.queue = [k for k in self.queue if k not in self.height or self.my_height < self.height[k]]  # l. 5
         if self.queue:  # l. 6
             self.forward_request()
@@ -234,10 +233,7 @@ class ReverseLink(Agent):
         """Whether every link is incoming (definition 3); not so for a node without links (deviation 1)."""
         return is_lowest(self.my_height, self.height)
 
-    def must_reroute(self) -> bool:
-        """Whether requests are queued and the link they took has reversed, or is gone (deviation 2)."""
-        return (
-            bool(self.queue)
-            and not self.token_holder
-            and (self.next not in self.height or self.my_height < self.height[self.next])
-        )
+    def leads_on(self) -> bool:
+        """Whether the link to `next` is there (deviation 2) and outgoing."""
+        onward = self.height.get(self.next)
+        return onward is not None and onward < self.my_height

@@ -140,13 +140,14 @@ class Conservation(Check):
     """Units are neither made nor lost: all are held by a node or in one message in transit."""
 
     name = "conservation"
+    units_only = True
     needs_kind = "send"
     needs_stop = True
 
     def __init__(self) -> None:
         super().__init__()
         self.held: list[int] = []
-        self.in_transit: dict[tuple[int, int], int] = {}  # (sender, id) -> units
+        self.in_transit: dict[tuple[int, int, int], int] = {}  # (sender, receiver, id) -> units
         self.total = self.lost_units = 0
 
     def begin(self, needs: str, capacity: int, units: list[int], links: list[list[int]]) -> None:
@@ -160,25 +161,28 @@ class Conservation(Check):
             if units > self.held[node]:
                 self.offend(t, f"node {node} sends {units} units to {peer} and holds {self.held[node]} ({type} {id})")
             self.held[node] -= units
-            self.in_transit[node, id] = units
+            self.in_transit[node, peer, id] = units
 
     def recv(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
         if units:
-            self._arrive(t, node, (peer, id), units, f"node {node} receives")
+            self._arrive(t, node, (peer, node, id), units, "receives")
 
     def returned(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
         if units:
-            self._arrive(t, node, (node, id), units, f"node {node} gets back")
+            self._arrive(t, node, (node, peer, id), units, "gets back")
 
-    def _arrive(self, t: int, node: int, key: tuple[int, int], units: int, what: str) -> None:
+    def _arrive(self, t: int, node: int, key: tuple[int, int, int], units: int, what: str) -> None:
         carried = self.in_transit.pop(key, 0)
         if carried != units:
-            self.offend(t, f"{what} {units} units of message {key[1]} of node {key[0]}, which carries {carried}")
+            sender, _, id = key
+            self.offend(
+                t, f"node {node} {what} {units} units of message {id} of node {sender}, which carries {carried}"
+            )
         self.held[node] += units
 
     def lost(self, t: int, node: int, peer: int, id: int, type: str, units: int, why: str) -> None:
         if units:
-            if self.in_transit.pop((node, id), 0) != units:
+            if self.in_transit.pop((node, peer, id), 0) != units:
                 self.offend(t, f"message {id} of node {node} is lost but was not in transit with {units} units")
             if why not in INJECTED:
                 self.offend(t, f"node {node} loses {units} units to {peer}: {why} ({type} {id})")
@@ -309,7 +313,22 @@ class Order(Check):
             self.offend(t, f"message {id} of node {node} to {peer} is lost or returned but was not in transit")
 
 
+class OrderAsTold(Check):
+    """The same on line, where the driver itself looks at the order of messages and tells what is wrong with it."""
+
+    name = Order.name
+    needs_kind = Order.needs_kind
+
+    def disorder(self, t: int, node: int, peer: int, id: int, type: str, last: int) -> None:
+        self.offend(t, f"node {node} receives {type} {id} from {peer} after {last}")
+
+    def lost(self, t: int, node: int, peer: int, id: int, type: str, units: int, why: str) -> None:
+        if why == "no link":
+            self.offend(t, f"node {node} sends {type} {id} to {peer} without a link")
+
+
 CHECKS: tuple[type[Check], ...] = (Safety, Conservation, Starvation, Order)
+LIVE_CHECKS: tuple[type[Check], ...] = (Safety, Conservation, Starvation, OrderAsTold)
 
 
 def combine(verdicts: list[dict[str, Any]]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
 """What the kinds say, where the name does not: `start.units` and `stop.units` list what every node holds; `pending` is
 a request still open at the end, with whether its node lives, how many nodes its component has and how many units that
 component holds; `lost.node` sent the message; `link_down.lag` is how long the link was kept after its time because
-messages were in transit on it; `send.id` counts up at each sender."""
+messages were in transit on it; `send.id` counts up from each sender to each receiver."""
 
 
 def supports(trace: str, kind: str) -> bool:

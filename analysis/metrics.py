@@ -29,13 +29,14 @@ class Metrics(Listener):
         self._warmup = 0
         self._begin = self._now = 0
         self._requested: dict[int, int] = {}  # node -> when its open request was made
-        self._inside: dict[int, tuple[int, int]] = {}  # node in its CS -> when it asked, its units
+        self._inside: dict[int, tuple[int, int, int]] = {}  # node -> when it asked and entered, its units
         self._waits, self._responses, self._gaps = array("q"), array("q"), array("q")
         self._entries: list[int] = []  # per node
         self._link_changes = 0
         self._freed_at: int | None = None  # the last exit, while somebody was waiting
-        self._busy_since = 0  # when `_used` last changed
-        self._used = self._busy_ticks = self._used_ticks = self._peak = 0
+        self._busy_since = 0  # when the first of those inside entered
+        self._used = self._peak = 0
+        self._busy_ticks = self._used_ticks = 0  # time that any unit was in use, and units times time
 
     def start(self, t: int, node: None, version: int, trace: str, needs: str, capacity: int, warmup: int,
               units: list[int], links: list[list[int]]) -> None:  # fmt: skip
@@ -44,7 +45,8 @@ class Metrics(Listener):
         self._begin = self._now = self._warmup = warmup
 
     def stop(self, t: int, node: None, reason: str, units: list[int]) -> None:
-        self._use(t, 0)
+        for inside in list(self._inside):
+            self._leave(t, inside)
         self._now = max(t, self._begin)
 
     def request(self, t: int, node: int, units: int, priority: int) -> None:
@@ -52,9 +54,14 @@ class Metrics(Listener):
 
     def enter(self, t: int, node: int, units: int) -> None:
         asked = self._requested.pop(node, t)
-        self._inside[node] = (asked, units)
-        self._use(t, units)
+        if not self._inside:
+            self._busy_since = t
+        self._inside[node] = (asked, t, units)
+        self._used += units
         if t >= self._warmup:
+            self._now = t
+            if self._used > self._peak:
+                self._peak = self._used
             self._waits.append(t - asked)
             self._entries[node] += 1
             if self._freed_at is not None:
@@ -62,28 +69,39 @@ class Metrics(Listener):
         self._freed_at = None
 
     def exit(self, t: int, node: int, units: int) -> None:
-        asked, used = self._inside.pop(node, (t, 0))
-        self._use(t, -used)
+        asked = self._leave(t, node)
         if t >= self._warmup:
+            self._now = t
             self._responses.append(t - asked)
         self._freed_at = t if self._requested else None
 
     def evict(self, t: int, node: int) -> None:
-        asked, used = self._inside.pop(node, (t, 0))
-        self._use(t, -used)
-        self._requested[node] = asked
+        self._requested[node] = self._leave(t, node)
 
     def crash(self, t: int, node: int, units: int) -> None:
         self._requested.pop(node, None)
-        _, used = self._inside.pop(node, (t, 0))
-        self._use(t, -used)
+        self._leave(t, node)
         if not self._requested:  # whoever the gap was measured for is gone
             self._freed_at = None
+
+    def _leave(self, t: int, node: int) -> int:
+        """A node is no longer in its critical section, if it was; returns when it asked."""
+        asked, entered, units = self._inside.pop(node, (t, t, 0))
+        self._used -= units
+        if t > self._warmup:
+            self._used_ticks += units * (t - max(entered, self._warmup))
+            if units and not self._inside:
+                self._busy_ticks += t - max(self._busy_since, self._warmup)
+        return asked
 
     def send(self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, fields: Any) -> None:
         if t >= self._warmup:
             self.messages[type] = self.messages.get(type, 0) + 1
             self.words += words
+
+    def sent(self, type: str, count: int, words: int) -> None:
+        self.messages[type] = self.messages.get(type, 0) + count
+        self.words += words
 
     def link_up(self, t: int, node: int, peer: int) -> None:
         if node < peer and t >= self._warmup:  # both ends are told; count the link once
@@ -91,17 +109,6 @@ class Metrics(Listener):
 
     def link_down(self, t: int, node: int, peer: int, lag: int) -> None:
         self.link_up(t, node, peer)
-
-    def _use(self, t: int, change: int) -> None:
-        span = t - max(self._busy_since, self._warmup)
-        if self._used and span > 0:
-            self._busy_ticks += span
-            self._used_ticks += span * self._used
-        self._busy_since = t
-        self._used += change
-        if t >= self._warmup:
-            self._peak = max(self._peak, self._used)
-        self._now = max(self._now, t)
 
     def result(self) -> dict[str, Any]:
         """The metrics of the repetition, ready for JSON; None where nothing was measured or the log does not say."""

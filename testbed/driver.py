@@ -9,12 +9,13 @@ receive that caused it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import astuple
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from agents.contract import CANCEL_TIMER, ENTER, EVICT, SEND, SET_TIMER, Agent, Status
 from agents.message import Message, fixed_words
-from analysis.listener import Listener
+from analysis.audit import Live
+from testbed.channel import Channel, Post
 from testbed.workload import Application
 
 
@@ -28,11 +29,31 @@ class World(Protocol):
     def at(self, t: int, happen: Callable[..., None], *args: Any) -> None:
         """Call `happen(*args)` at time t."""
 
-    def send(self, source: int, target: int, message: Message, ident: int) -> None:
-        """Move a message; it arrives by `Driver.receive`."""
+    def move(self, posts: list[Post]) -> None:
+        """Move messages, which arrive by `Driver.receive`, each after those before it on its channel."""
 
     def halt(self) -> None:
         """End the run after what happens now."""
+
+
+class Kind:
+    """What the driver knows of a class of messages, and how many of them were sent."""
+
+    __slots__ = ("name", "plain", "sent", "sent_words", "words")
+
+    def __init__(self, kind: type[Message]) -> None:
+        self.name = kind.__name__
+        self.words = fixed_words(kind)
+        self.plain = self.words is not None and kind.units == 0
+        """Whether such messages are all of one size and carry no units: to be counted, and otherwise left alone."""
+        self.sent = self.sent_words = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Lost(Message):
+    """Stands on the channel for a message that a fault has taken away."""
+
+    message: Message
 
 
 class AgentError(Exception):
@@ -47,9 +68,8 @@ class Driver:
         agents: dict[int, Agent],
         applications: dict[int, Application],
         world: World,
-        listener: Listener,
+        listener: Live,
         *,
-        log_fields: bool,
         entries: int | None = None,
     ) -> None:
         self.agents = agents
@@ -58,15 +78,17 @@ class Driver:
         self.listener = listener
         self.stopping = False
         self.on_stop: list[Callable[[], None]] = []
-        self._log_fields = log_fields
         self.entries = 0
+        self.channels: dict[int, dict[int, Channel]] = {node: {} for node in agents}  # by sender, by receiver
+        self._doomed: list[tuple[int | None, str | None]] = []  # messages to lose: by sender, by type
         self._enough_entries = entries
         self._open = 0  # requests made and not yet released
         self._incarnation = dict.fromkeys(agents, 0)
         self._timers: dict[tuple[int, str], int] = {}  # running timers, by the number of their latest setting
-        self._timer_count = 0
-        self._sent = dict.fromkeys(agents, 0)
-        self._facts: dict[type[Message], tuple[str, int | None]] = {}  # name, and words where they never vary
+        self._timer_settings = 0
+        messages = next(iter(agents.values())).messages
+        self._kinds = {kind: Kind(kind) for kind in (*messages, Lost)}
+        self._watched = listener.each_message  # whether plain messages, too, must be looked at one by one
 
     # -- the life of a run -------------------------------------------------------------------------------------------
 
@@ -97,16 +119,39 @@ class Driver:
 
     # -- what happens to a node --------------------------------------------------------------------------------------
 
-    def receive(self, node: int, peer: int, message: Message, ident: int) -> None:
-        """A message has arrived."""
-        agent = self.agents[node]
-        self.listener.recv(self.world.now, node, peer, ident, type(message).__name__, message.units)
-        try:
-            agent.on_receive(peer, message)
-        except Exception as error:
-            raise self._failed(node, f"on_receive({peer}, {message})") from error
-        if agent.outbox:
-            self._apply(node, agent)
+    def receive(self, posts: list[Post]) -> None:
+        """Messages arrive at the same time, each a step of its own."""
+        agents, kinds = self.agents, self._kinds
+        for post in posts:
+            channel, message, number = post
+            if number <= channel.arrived:
+                self._tell_disorder(post)
+            channel.arrived = number
+            if self._watched or not kinds[message.__class__].plain:
+                if message.__class__ is Lost:
+                    self.lost((channel, message.message, number), "fault")
+                    continue
+                self._tell_arrival(post)
+            node = channel.target
+            agent = agents[node]
+            try:
+                agent.on_receive(channel.source, message)
+            except Exception as error:
+                raise self._failed(node, f"on_receive({channel.source}, {message})") from error
+            if agent.outbox:
+                self._apply(node, agent)
+            if channel.on_arrival is not None:
+                channel.on_arrival(channel)
+
+    def _tell_arrival(self, post: Post) -> None:
+        channel, message, number = post
+        name = self._kinds[message.__class__].name
+        self.listener.recv(self.world.now, channel.target, channel.source, number, name, message.units)
+
+    def _tell_disorder(self, post: Post) -> None:
+        channel, message, number = post
+        name = type(message).__name__
+        self.listener.disorder(self.world.now, channel.target, channel.source, number, name, channel.arrived)
 
     def link_up(self, node: int, peer: int) -> None:
         """A link has formed."""
@@ -196,48 +241,93 @@ class Driver:
         return AgentError(f"node {node} failed in {event}")
 
     def _apply(self, node: int, agent: Agent) -> None:
-        outbox = agent.outbox
+        outbox, kinds, channels = agent.outbox, self._kinds, self.channels[node]
+        posts: list[Post] = []
         for op, a, b in outbox:
-            if op == SEND:
-                self._send(node, a, b)
-            elif op == ENTER:
+            if op is SEND:
+                kind, channel = kinds.get(b.__class__), channels.get(a)
+                if kind is None or channel is None:
+                    self._send_anyhow(node, a, b, posts)
+                    continue
+                kind.sent += 1
+                channel.sent = number = channel.sent + 1
+                if kind.plain and not self._watched:
+                    posts.append((channel, b, number))
+                else:
+                    posts.append(self._watch(kind, channel, b, number))
+            elif op is ENTER:
                 self._enter(node)
-            elif op == SET_TIMER:
+            elif op is SET_TIMER:
                 self._set_timer(node, a, b)
-            elif op == CANCEL_TIMER:
+            elif op is CANCEL_TIMER:
                 self._timers.pop((node, a), None)
-            elif op == EVICT:
+            elif op is EVICT:
                 self._evict(node)
             else:
                 raise AgentError(f"node {node} asks for {op.name}, which no world here can do yet")
         outbox.clear()
+        if posts:
+            self.world.move(posts)
 
-    def _send(self, node: int, peer: int, message: Message) -> None:
-        kind = type(message)
-        facts = self._facts.get(kind)
-        if facts is None:
-            facts = self._facts[kind] = (kind.__name__, fixed_words(kind))
-        name, words = facts
-        self._sent[node] = ident = self._sent[node] + 1
-        self.listener.send(
-            self.world.now,
-            node,
-            peer,
-            ident,
-            name,
-            message.units,
-            message.words if words is None else words,
-            astuple(message) if self._log_fields else None,  # type: ignore[call-overload]
-        )
-        self.world.send(node, peer, message, ident)
+    def _watch(self, kind: Kind, channel: Channel, message: Message, number: int) -> Post:
+        """Tell of a message that leaves, and put it, or the hole it leaves, on its channel."""
+        words = kind.words
+        if words is None:
+            words = message.words
+            kind.sent_words += words
+        node, peer = channel.source, channel.target
+        self.listener.send(self.world.now, node, peer, number, kind.name, message.units, words, message)
+        if self._doomed and self._is_doomed(node, message):
+            return channel, Lost(message), number
+        return channel, message, number
+
+    def _send_anyhow(self, node: int, peer: int, message: Message, posts: list[Post]) -> None:
+        """A message that nobody declared, or to a node that is no neighbour."""
+        kind = self._kinds.get(type(message))
+        if kind is None:
+            raise AgentError(f"node {node} sends a {type(message).__name__}, which its algorithm does not declare")
+        kind.sent += 1
+        stray = Channel(node, peer)
+        self.lost(self._watch(kind, stray, message, 0), "no link")
+
+    def doom(self, sender: int | None, type_name: str | None) -> None:
+        """Lose the next message of a node (or, for None, the next that carries units), of a type if one is named."""
+        self._doomed.append((sender, type_name))
+        self._watched = True
+
+    def _is_doomed(self, source: int, message: Message) -> bool:
+        for index, (sender, type_name) in enumerate(self._doomed):
+            by_sender = source == sender if sender is not None else message.units > 0
+            if by_sender and type_name in (None, type(message).__name__):
+                del self._doomed[index]
+                return True
+        return False
+
+    def lost(self, post: Post, why: str) -> None:
+        """A message will never arrive."""
+        channel, message, number = post
+        name = type(message).__name__
+        self.listener.lost(self.world.now, channel.source, channel.target, number, name, message.units, why)
+
+    def forget_counts(self) -> None:
+        """The warmup is over: what was sent before does not count."""
+        for kind in self._kinds.values():
+            kind.sent = kind.sent_words = 0
+
+    def tell_counts(self) -> None:
+        """Tell the listener how many messages were sent since the warmup."""
+        for kind in self._kinds.values():
+            words = kind.sent_words if kind.words is None else kind.sent * kind.words
+            if kind.sent:
+                self.listener.sent(kind.name, kind.sent, words)
 
     def _set_timer(self, node: int, name: str, delay: int) -> None:
-        self._timer_count += 1
-        self._timers[node, name] = self._timer_count
-        self.world.at(self.world.now + delay, self._timer, node, name, self._timer_count)
+        self._timer_settings += 1
+        self._timers[node, name] = self._timer_settings
+        self.world.at(self.world.now + delay, self._timer, node, name, self._timer_settings)
 
-    def _timer(self, node: int, name: str, count: int) -> None:
-        if node in self.agents and self._timers.get((node, name)) == count:
+    def _timer(self, node: int, name: str, setting: int) -> None:
+        if node in self.agents and self._timers.get((node, name)) == setting:
             del self._timers[node, name]
             self.listener.timer(self.world.now, node, name)
             self._step(node, "on_timer", name)

@@ -1,12 +1,20 @@
-"""Virtual time: what is to happen, in order."""
+"""Virtual time: what is to happen, in order.
+
+Two structures hold it. The heap takes anything at any time. The lane is for what happens after a fixed delay, which is
+what most messages do in the papers' model: it happens in the order it was planned, so a deque keeps it sorted at a
+fraction of a heap's cost. Both are ordered by (t, ticket), and tickets are given out one by one, so ties happen in the
+order they were planned.
+"""
 
 from __future__ import annotations
 
-import heapq
+from collections import deque
 from collections.abc import Callable
+from heapq import heappop, heappush
+from itertools import count
 from typing import Any
 
-EVENTS_BETWEEN_REPORTS = 20_000
+EVENTS_BETWEEN_REPORTS = 2_000
 
 
 class Halt(Exception):
@@ -14,28 +22,34 @@ class Halt(Exception):
 
 
 class EventQueue:
-    """A heap of (t, sequence, what happens, its arguments); ties happen in the order they were planned."""
+    """Time, what is planned, and the loop that lets it happen."""
 
     def __init__(self) -> None:
         self.now = 0
         self.heap: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
-        self._sequence = 0
+        self.lane: deque[tuple[int, int, Any]] = deque()  # t, ticket, and what to `deliver`
+        self.deliver: Callable[[Any], None] = lambda parcel: None
+        self.ticket: Callable[[], int] = count(1).__next__
 
     def at(self, t: int, happen: Callable[..., None], *args: Any) -> None:
         """Plan an event."""
-        self._sequence += 1
-        heapq.heappush(self.heap, (t, self._sequence, happen, args))
+        heappush(self.heap, (t, self.ticket(), happen, args))
 
     def run(self, report: Callable[[], None]) -> str:
         """Let everything happen; returns why it ended."""
-        heap, pop = self.heap, heapq.heappop
+        heap, lane, deliver = self.heap, self.lane, self.deliver
+        pop, take = heappop, lane.popleft
         try:
-            while heap:
+            while heap or lane:
                 for _ in range(EVENTS_BETWEEN_REPORTS):
-                    if not heap:
+                    if lane and (not heap or lane[0] < heap[0]):
+                        self.now, _ticket, parcel = take()
+                        deliver(parcel)
+                    elif heap:
+                        self.now, _ticket, happen, args = pop(heap)
+                        happen(*args)
+                    else:
                         break
-                    self.now, _sequence, happen, args = pop(heap)
-                    happen(*args)
                 report()
         except Halt as halt:
             return str(halt)

@@ -56,7 +56,7 @@ class Faults:
 
     def _wait_for_holder(self, fault: Fault) -> None:
         """Every unit is in transit: try again when the next one has arrived. If there is none, there is no holder."""
-        arrivals = [t for t, _, message in self._simulation.links.in_transit() if message.units]
+        arrivals = [t for t, (_, message, _) in self._simulation.links.in_transit() if message.units]
         if arrivals:
             self._simulation.at(min(arrivals), self._happen, fault)
 
@@ -64,6 +64,8 @@ class Faults:
         if not self._simulation.driver.is_alive(node):
             return
         self._simulation.driver.crash(node)
+        for post in self._simulation.links.tear(node):
+            self._simulation.driver.lost(post, "crash")
         self._simulation.links.drop_node(node)
         self._crashed[node] = self._sever(Cut(frozenset((node,)), None, []))
 
@@ -91,7 +93,7 @@ class Faults:
                 self._mend(cut)
 
     def _lose(self, fault: Fault, node: int | None) -> None:
-        self._simulation.links.doomed.append((node, fault.message))
+        self._simulation.driver.doom(node, fault.message)
 
     def _sever(self, cut: Cut) -> Cut:
         """Take the links that a cut crosses out of the plan, and let none form there."""

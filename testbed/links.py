@@ -7,13 +7,11 @@ traffic: the plan of links changes at once, and only the falling waits.
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterator
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from agents.message import Message
 from analysis.events import TICKS
+from testbed.channel import Channel, Post
 from testbed.durations import to_ticks
 from testbed.eventqueue import EventQueue
 from testbed.graph import Graph, Link, link_of
@@ -24,85 +22,59 @@ if TYPE_CHECKING:
     from testbed.driver import Driver
 
 
-class Channel:
-    """One direction of a link."""
-
-    __slots__ = ("in_flight", "latest", "source", "target")
-
-    def __init__(self, source: int, target: int) -> None:
-        self.source = source
-        self.target = target
-        self.in_flight = 0
-        self.latest = 0  # when the last message sent so far arrives: no later one may overtake it
-
-
 class IdealLinks:
-    """Moves messages between neighbours, and tells the driver when links form and fail."""
+    """Moves messages over the driver's channels, and tells it when links form and fail."""
 
     def __init__(self, queue: EventQueue, driver: Driver, graph: Graph, delays: Delays, streams: Streams) -> None:
         self._queue = queue
         self._driver = driver
+        self._channels = driver.channels
         self._hop = delays.hop.sampler(streams.of("delay"))
         self._send_cost, self._receive_cost = to_ticks(delays.send), to_ticks(delays.receive)
         self._cpu_free = [0] * graph.nodes  # when each node has done with the messages it is handling
-        self._channels: list[dict[int, Channel]] = [{} for _ in range(graph.nodes)]
         self._closing: dict[Link, int] = {}  # links to fall once they are empty, and since when
         self._reopen: set[Link] = set()  # of those, the ones that are to form again at once
-        self.doomed: list[tuple[int | None, str | None]] = []  # messages to lose: by sender, by type
+        fixed_hop = delays.hop.fixed_ticks()
+        self._fixed_hop = fixed_hop if not self._send_cost and not self._receive_cost else None
+        queue.deliver = driver.receive
         for a, b in graph.links():
             self._connect(a, b)
 
     # -- messages ----------------------------------------------------------------------------------------------------
 
-    def send(self, source: int, target: int, message: Message, ident: int) -> None:
-        """Put a message on its way."""
-        channel = self._channels[source].get(target)
-        if channel is None:
-            self._lose(source, target, message, ident, "no link")
-            return
-        if self.doomed and self._is_doomed(source, message):
-            self._lose(source, target, message, ident, "fault")
-            return
-        leaves = self._queue.now
+    def move(self, posts: list[Post]) -> None:
+        """Put what a node sent in one step on its way."""
+        if self._fixed_hop is not None:
+            queue = self._queue
+            queue.lane.append((queue.now + self._fixed_hop, queue.ticket(), posts))
+        else:
+            for post in posts:
+                self._move(post)
+
+    def _move(self, post: Post) -> None:
+        channel, leaves = post[0], self._queue.now
         if self._send_cost:
-            leaves = self._cpu_free[source] = max(leaves, self._cpu_free[source]) + self._send_cost
+            free = self._cpu_free
+            leaves = free[channel.source] = max(leaves, free[channel.source]) + self._send_cost
         channel.latest = arrives = max(leaves + self._hop(), channel.latest)
-        channel.in_flight += 1
-        self._queue.at(arrives, self._arrive if self._receive_cost else self._deliver, channel, message, ident)
+        self._queue.at(arrives, self._arrive if self._receive_cost else self._driver.receive, [post])
 
-    def _arrive(self, channel: Channel, message: Message, ident: int) -> None:
+    def _arrive(self, posts: list[Post]) -> None:
         """The message is there; the node must still handle it, after those before it."""
-        free = self._cpu_free
-        done = free[channel.target] = max(self._queue.now, free[channel.target]) + self._receive_cost
-        self._queue.at(done, self._deliver, channel, message, ident)
+        if not posts:  # torn off by a crash
+            return
+        node, free = posts[0][0].target, self._cpu_free
+        done = free[node] = max(self._queue.now, free[node]) + self._receive_cost
+        self._queue.at(done, self._driver.receive, posts)
 
-    def _deliver(self, channel: Channel, message: Message, ident: int) -> None:
-        channel.in_flight -= 1
-        self._driver.receive(channel.target, channel.source, message, ident)
-        if self._closing:
-            self._fall_if_empty(link_of(channel.source, channel.target))
+    def in_transit(self) -> list[tuple[int, Post]]:
+        """The messages on their way, in order, and when each arrives."""
+        return [(t, post) for t, _, posts in self._parcels() for post in posts]
 
-    def _is_doomed(self, source: int, message: Message) -> bool:
-        for index, (sender, type_name) in enumerate(self.doomed):
-            by_sender = source == sender if sender is not None else message.units > 0
-            if by_sender and type_name in (None, type(message).__name__):
-                del self.doomed[index]
-                return True
-        return False
-
-    def _lose(self, source: int, target: int, message: Message, ident: int, why: str) -> None:
-        listener, now = self._driver.listener, self._queue.now
-        listener.lost(now, source, target, ident, type(message).__name__, message.units, why)
-
-    def in_transit(self) -> Iterator[tuple[int, int, Message]]:
-        """The messages on their way, in order: when each arrives and who sent it."""
-        for t, channel, message, _ in self._flying():
-            yield t, channel.source, message
-
-    def _flying(self) -> Iterator[tuple[int, Channel, Message, int]]:
-        for t, _, happen, args in sorted(self._queue.heap, key=lambda entry: entry[:2]):
-            if happen in (self._deliver, self._arrive):
-                yield t, args[0], args[1], args[2]
+    def _parcels(self) -> list[tuple[int, int, list[Post]]]:
+        queue, on_the_way = self._queue, (self._driver.receive, self._arrive)
+        parcels = [(t, ticket, args[0]) for t, ticket, happen, args in queue.heap if happen in on_the_way]
+        return sorted([*parcels, *queue.lane], key=lambda parcel: parcel[:2])
 
     # -- links -------------------------------------------------------------------------------------------------------
 
@@ -122,21 +94,27 @@ class IdealLinks:
         self._reopen.discard(link)
         if link[1] in self._channels[link[0]]:
             self._closing.setdefault(link, self._queue.now)
-            self._fall_if_empty(link)
+            for a, b in (link, link[::-1]):
+                self._channels[a][b].on_arrival = self._fall_if_empty
+            self._fall_if_empty(self._channels[a][b])
 
-    def drop_node(self, node: int) -> list[int]:
-        """Tear all links of a node that has crashed, with what is on them; returns the neighbours it had."""
-        for _, channel, message, ident in list(self._flying()):
-            if node in (channel.source, channel.target):
-                self._lose(channel.source, channel.target, message, ident, "crash")
-        heap = self._queue.heap
-        heap[:] = [entry for entry in heap if not self._concerns(node, entry)]
-        heapq.heapify(heap)
-        peers = sorted(self._channels[node])
-        for peer in peers:
+    def tear(self, node: int) -> list[Post]:
+        """Take what is in transit to and from a node that has crashed off its links; returns it."""
+        torn = [post for _, post in self.in_transit() if node in (post[0].source, post[0].target)]
+        queue, on_the_way = self._queue, (self._driver.receive, self._arrive)
+        parcels = [
+            *(args[0] for _, _, happen, args in queue.heap if happen in on_the_way),
+            *(one[2] for one in queue.lane),
+        ]
+        for posts in parcels:
+            posts[:] = [post for post in posts if node not in (post[0].source, post[0].target)]
+        return torn
+
+    def drop_node(self, node: int) -> None:
+        """Take all links of a crashed node away, and tell its neighbours."""
+        for peer in sorted(self._channels[node]):
             self._disconnect(link_of(node, peer))
             self._driver.link_down(peer, node, 0)
-        return peers
 
     def component(self, node: int) -> set[int]:
         """The nodes that can be reached from a node over the links there are."""
@@ -147,9 +125,6 @@ class IdealLinks:
             frontier += fresh
         return reached
 
-    def _concerns(self, node: int, entry: tuple[Any, ...]) -> bool:
-        return entry[2] in (self._deliver, self._arrive) and node in (entry[3][0].source, entry[3][0].target)
-
     def _connect(self, a: int, b: int) -> None:
         self._channels[a][b], self._channels[b][a] = Channel(a, b), Channel(b, a)
 
@@ -159,11 +134,11 @@ class IdealLinks:
         self._closing.pop(link, None)
         self._reopen.discard(link)
 
-    def _fall_if_empty(self, link: Link) -> None:
-        a, b = link
-        since = self._closing.get(link)
-        if since is None or self._channels[a][b].in_flight or self._channels[b][a].in_flight:
+    def _fall_if_empty(self, channel: Channel) -> None:
+        link = a, b = link_of(channel.source, channel.target)
+        if self._channels[a][b].in_flight or self._channels[b][a].in_flight:
             return
+        since = self._closing[link]
         again = link in self._reopen
         self._disconnect(link)
         for node, peer in (link, link[::-1]):

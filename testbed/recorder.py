@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import astuple
 from pathlib import Path
 from typing import IO, Any
 
+from agents.message import Message
 from analysis.events import KINDS, supports
 from analysis.listener import Listener, method_name
 
@@ -47,4 +49,6 @@ class Recorder(Listener):
 
 
 def _json(value: Any) -> Any:
-    return value if type(value) is int else _dumps(value)
+    if type(value) is int:
+        return value
+    return _dumps(astuple(value) if isinstance(value, Message) else value)  # type: ignore[call-overload]

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.audit import LiveAudit
+from analysis.audit import Live, LiveAudit
 from analysis.checks import FAILED, combine
-from analysis.listener import Fan
 from analysis.metrics import summarise
 from testbed.backends.registry import BACKENDS
 from testbed.driver import AgentError
@@ -94,7 +93,7 @@ def _repetition(
             report(start + share * width, what)
 
         progress(0.0)
-        backend.run_repetition(scenario, number, Fan(audit, recorder), progress)
+        backend.run_repetition(scenario, number, Live(audit, recorder), progress)
     return {"repetition": number, "checks": audit.verdicts(), "metrics": audit.metrics()}
 
 

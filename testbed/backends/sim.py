@@ -7,8 +7,8 @@ from random import Random
 from typing import Any
 
 from agents.contract import Agent
+from analysis.audit import Live
 from analysis.events import TICKS, VERSION
-from analysis.listener import Listener
 from testbed import graph
 from testbed.driver import AgentError, Driver
 from testbed.durations import to_ticks
@@ -30,7 +30,7 @@ def missing() -> str | None:
 class Simulation(EventQueue):
     """One repetition: the world that the driver's agents live in."""
 
-    def __init__(self, scenario: Scenario, streams: Streams, listener: Listener) -> None:
+    def __init__(self, scenario: Scenario, streams: Streams, listener: Live) -> None:
         super().__init__()
         self.scenario = scenario
         self.listener = listener
@@ -38,7 +38,7 @@ class Simulation(EventQueue):
         self.graph = initial_graph(scenario, streams.of("topology"))
         self.driver = self._make_driver()
         self.links = IdealLinks(self, self.driver, self.graph, scenario.delays, streams)
-        self.send = self.links.send
+        self.move = self.links.move
         self.changes = LinkChanges(self, self.links, self.graph, self._change_rate(), streams.of("link changes"))
         self.faults = Faults(scenario.faults, self)
         self.driver.on_stop.append(self.changes.stop)
@@ -57,7 +57,6 @@ class Simulation(EventQueue):
             applications,
             self,
             self.listener,
-            log_fields=scenario.trace == "events",
             entries=scenario.entries,
         )
 
@@ -89,6 +88,8 @@ class Simulation(EventQueue):
             to_ticks(scenario.warmup), [agents[node].units for node in range(scenario.nodes)],
             [list(link) for link in self.graph.links()],
         )  # fmt: skip
+        if scenario.warmup:
+            self.at(to_ticks(scenario.warmup), self.driver.forget_counts)
         self.driver.begin()
         self.changes.begin()
         self.faults.begin()
@@ -107,11 +108,12 @@ class Simulation(EventQueue):
         for application in self.driver.waiting():
             component = self.links.component(application.node)
             units = sum(self.driver.agents[node].units for node in component if self.driver.is_alive(node))
-            units += sum(message.units for _, source, message in self.links.in_transit() if source in component)
+            units += sum(post[1].units for _, post in self.links.in_transit() if post[0].source in component)
             self.listener.pending(self.now, application.node, application.since, True, len(component), units)
         held = [
             self.driver.agents[node].units if self.driver.is_alive(node) else 0 for node in range(self.scenario.nodes)
         ]
+        self.driver.tell_counts()
         self.listener.stop(self.now, None, why, held)
 
 
@@ -125,6 +127,6 @@ def initial_graph(scenario: Scenario, rng: Random) -> graph.Graph:
     return graph.Graph(scenario.nodes, (graph.link_of(a, b) for a, b in topology.links))
 
 
-def run_repetition(scenario: Scenario, repetition: int, listener: Listener, report: Callable[[float], None]) -> None:
+def run_repetition(scenario: Scenario, repetition: int, listener: Live, report: Callable[[float], None]) -> None:
     """Run one repetition of a scenario, telling the listener everything."""
     Simulation(scenario, Streams(scenario.seed, repetition), listener).run_all(report)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from analysis.audit import LiveAudit
+from analysis.audit import Live, LiveAudit
 from testbed.backends.sim import run_repetition
 from testbed.scenario import Scenario
 
@@ -59,7 +59,7 @@ def run_once(seed: int, **fixed: Any) -> Run:
     """Draw a scenario, run it, judge it."""
     scenario = draw_scenario(seed, **fixed)
     audit = LiveAudit()
-    run_repetition(scenario, 0, audit, lambda share: None)
+    run_repetition(scenario, 0, Live(audit), lambda share: None)
     failures = {name: one["offenders"] for name, one in audit.verdicts().items() if one["verdict"] != "ok"}
     return Run(seed, scenario, audit.metrics(), failures)
 

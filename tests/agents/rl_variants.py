@@ -29,9 +29,9 @@ class StaleNext(ReverseLink):
         self.remembered = {**getattr(self, "remembered", {}), peer: self.height[peer]}
         super().on_link_down(peer)
 
-    def must_reroute(self) -> bool:
+    def leads_on(self) -> bool:
         heights = {**getattr(self, "remembered", {}), **self.height, self.node: self.my_height}
-        return bool(self.queue) and self.my_height < heights[self.next]
+        return not self.is_sink() and self.my_height >= heights[self.next]
 
 
 class ReturningNext(ReverseLink):

@@ -13,9 +13,9 @@ import agents
 from agents.codec import Codec
 from agents.contract import ONE_UNIT, Agent, Needs
 from agents.errors import MisuseError, PeerError
-from agents.message import HEADER_WORDS, fixed_words
+from agents.message import HEADER_WORDS, Message, fixed_words
 from agents.registry import ALGORITHMS
-from analysis.audit import LiveAudit
+from analysis.audit import Live, LiveAudit
 from testbed.backends.sim import Simulation
 from testbed.scenario import Scenario
 from testbed.streams import Streams
@@ -37,7 +37,7 @@ def simulation(name: str, seed: int = 3) -> Simulation:
             "trace": "events",
         }
     )
-    return Simulation(scenario, Streams(seed, 0), LiveAudit())
+    return Simulation(scenario, Streams(seed, 0), Live(LiveAudit()))
 
 
 @every_algorithm
@@ -52,24 +52,38 @@ def test_initial_units_are_the_capacity(name):
 def test_clones_are_exact_and_independent(name):
     """At every step of a run: a clone has the same state, and stepping it leaves the original alone."""
     world = simulation(name)
-    receive, checked = world.driver.receive, 0
+    receive, checked = world.deliver, 0
 
-    def stepped(node, peer, message, ident) -> None:
+    def stepped(posts) -> None:
         nonlocal checked
-        agent = world.driver.agents[node]
-        before, twin = agent.state(), agent.clone()
-        assert twin.state() == before
-        assert hash(twin.state()) == hash(before)
-        twin.on_receive(peer, message)
-        assert agent.state() == before, "the clone shares state with its original"
-        receive(node, peer, message, ident)
-        twin.outbox.clear()
-        assert agent.state() == twin.state(), "the clone behaves differently"
-        checked += 1
+        for channel, message, number in posts:
+            agent = world.driver.agents[channel.target]
+            before, twin = agent.state(), agent.clone()
+            assert twin.state() == before
+            assert hash(twin.state()) == hash(before)
+            twin.on_receive(channel.source, message)
+            assert agent.state() == before, "the clone shares state with its original"
+            receive([(channel, message, number)])
+            twin.outbox.clear()
+            assert agent.state() == twin.state(), "the clone behaves differently"
+            checked += 1
 
-    world.driver.receive = stepped
+    world.deliver = stepped
     world.run_all(lambda share: None)
     assert checked > 50
+
+
+def messages_of(world: Simulation) -> list[Message]:
+    """Everything that is sent in a run."""
+    sent, move = [], world.move
+
+    def spy(posts) -> None:
+        sent.extend(message for _, message, _ in posts)
+        move(posts)
+
+    world.move = spy
+    world.run_all(lambda share: None)
+    return sent
 
 
 @every_algorithm
@@ -77,34 +91,20 @@ def test_messages_survive_the_codec(name):
     """Everything an algorithm sends in a run is the same after a trip through bytes."""
     world = simulation(name)
     codec = Codec(world.scenario.algorithm.agent.messages)
-    send, seen = world.driver._send, set()
-
-    def checked(node, peer, message) -> None:
-        assert codec.decode(codec.encode(message)) == message
-        seen.add(type(message))
-        send(node, peer, message)
-
-    world.driver._send = checked
-    world.run_all(lambda share: None)
+    sent = messages_of(world)
+    assert all(codec.decode(codec.encode(message)) == message for message in sent)
+    seen = {type(message) for message in sent}
     assert seen == set(ALGORITHMS[name].messages), "a declared message is never sent, or the run is too small"
 
 
 @every_algorithm
 def test_word_counts_agree(name):
     """The count by declaration, where there is one, is the count by content."""
-    world = simulation(name)
-    send, counted = world.driver._send, 0
-
-    def checked(node, peer, message) -> None:
-        nonlocal counted
-        assert message.words > HEADER_WORDS - 1
+    sent = messages_of(simulation(name))
+    assert sent
+    for message in sent:
+        assert message.words >= HEADER_WORDS
         assert fixed_words(type(message)) in (None, message.words)
-        counted += 1
-        send(node, peer, message)
-
-    world.driver._send = checked
-    world.run_all(lambda share: None)
-    assert counted
 
 
 @every_algorithm

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from histories import Event, feed, lost, pending, recv, request, returned, send, start, stop, visit
 
-from analysis.audit import Audit, LiveAudit
+from analysis.audit import Audit, Live, LiveAudit
 from analysis.checks import (
     CHECKS,
     FAILED,
@@ -136,7 +136,9 @@ def test_verdict_as_dict() -> None:
 def test_live_audit_hears_everything() -> None:
     """On line every check is made, however little the log is to hold; from the log it is not."""
     quiet = [start(trace="metrics"), *GOOD[1:]]
-    assert {one["verdict"] for one in feed(LiveAudit(), *quiet).verdicts().values()} == {OK}
+    audit = LiveAudit()
+    feed(Live(audit), *quiet)
+    assert {one["verdict"] for one in audit.verdicts().values()} == {OK}
     assert {one["verdict"] for one in feed(Audit(), *quiet).verdicts().values()} == {NOT_CHECKED}
 
 
@@ -430,3 +432,12 @@ def test_combine_keeps_the_first_offenders() -> None:
     assert len(combined["offenders"]) == MAX_OFFENDERS
     assert combined["offenders"][0] == "repetition 0: t=1: a"
     assert combined["offenders"][-1] == "repetition 2: t=1: a"
+
+
+def test_what_the_driver_tells_of_order_fails_the_live_check() -> None:
+    """On line, a message out of order or without a link is told by the driver, and is an offence."""
+    for told in (("disorder", 5, 1, 0, 3, "Token", 4), ("lost", 5, 0, 1, 3, "Request", 0, "no link")):
+        audit = LiveAudit()
+        feed(Live(audit), *GOOD[:-1], told, GOOD[-1])
+        assert audit.verdicts()["order"]["verdict"] == FAILED
+        assert "t=5: node" in audit.verdicts()["order"]["offenders"][0]

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from analysis.audit import LiveAudit
+from analysis.audit import Live, LiveAudit
 from analysis.events import KINDS, TICKS
-from analysis.listener import Fan, Listener, method_name
+from analysis.listener import Listener, method_name
 from testbed.backends.sim import Simulation
 from testbed.scenario import Scenario
 from testbed.streams import Streams
@@ -64,7 +64,7 @@ def prepare(repetition: int = 0, **keys: Any) -> Simulated:
         data.pop("duration")
     scenario = Scenario.model_validate(data)
     audit, diary = LiveAudit(), Diary()
-    world = Simulation(scenario, Streams(scenario.seed, repetition), Fan(audit, diary))
+    world = Simulation(scenario, Streams(scenario.seed, repetition), Live(audit, diary))
     return Simulated(world, audit, diary)
 
 

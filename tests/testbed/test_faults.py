@@ -3,6 +3,7 @@
 import pytest
 
 from agents.contract import Agent
+from agents.rl import Request
 from testbed.driver import AgentError
 from tests.agents.rl_variants import registered
 from tests.testbed.simulate import ALL_OK, simulate
@@ -135,6 +136,8 @@ def test_faults_are_logged_and_change_nothing_else():
 class Careless(Agent):
     """Sends where there is no link."""
 
+    messages = (Request,)
+
     @classmethod
     def initial(cls, graph, parameters):
         return [None] * len(graph)
@@ -148,8 +151,6 @@ class Careless(Agent):
         return int(self.node == 0)
 
     def on_request(self, demand) -> None:
-        from agents.rl import Request
-
         self.send(9, Request((0, 0, self.node)))
 
 
