@@ -64,7 +64,7 @@ run_suite() {
     ruff check .
     ruff format --check --quiet .
     mypy
-    exec python -m pytest -n auto "$@"
+    exec python -m pytest -n auto --dist loadgroup "$@"
 }
 
 export PATH="$venv/bin:$PATH" VIRTUAL_ENV="$venv"

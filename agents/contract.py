@@ -118,6 +118,11 @@ class Agent:
         raise NotImplementedError(f"{cls.__name__} must be able to start")
 
     @classmethod
+    def starts_permuted(cls, parameters: Any) -> bool:
+        """Whether `initial` is given a permuted copy of the graph: a structure built before the nodes moved."""
+        return False
+
+    @classmethod
     def capacity(cls, parameters: Any) -> int:
         """How many units may be in use at one time: 1 for mutual exclusion, k for its generalisations."""
         return 1

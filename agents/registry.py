@@ -1,8 +1,10 @@
 """Every algorithm the testbed knows, by the name a scenario uses. A new one is one file and one line here."""
 
 from agents.contract import Agent
+from agents.raymond_tree import RaymondTree
 from agents.rl import ReverseLink
 
 ALGORITHMS: dict[str, type[Agent]] = {
     "rl": ReverseLink,
+    "raymond-tree": RaymondTree,
 }

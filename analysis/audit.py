@@ -51,6 +51,7 @@ class Live(Fan):
         by_units = [part for part in audit.parts if part.units_only]
         self._pass_on("send", "send", [*by_units, *others])
         self._pass_on("recv", "recv", [*by_units, *others])
+        self._pass_on("relay", "relay", others)
         self.each_message = any(heeds(one, name) for one in others for name in ("send", "recv"))
         tell_audit, tell_others = audit.start, Fan(*others).start
 

@@ -28,13 +28,15 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "link_down": ("events", ("peer", "lag")),
     "send": ("events", ("peer", "id", "type", "units", "words", "fields")),
     "recv": ("events", ("peer", "id", "type", "units")),
+    "relay": ("events", ("source", "target", "id", "type", "words")),
     "return": ("events", ("peer", "id", "type", "units")),
     "timer": ("events", ("name",)),
 }
 """What the kinds say, where the name does not: `start.units` and `stop.units` list what every node holds; `pending` is
 a request still open at the end, with whether its node lives, how many nodes its component has and how many units that
 component holds; `lost.node` sent the message; `link_down.lag` is how long the link was kept after its time because
-messages were in transit on it; `send.id` counts up from each sender to each receiver."""
+messages were in transit on it; `send.id` counts up from each sender to each receiver; `relay` is a node
+on the way passing on a message of an algorithm that addresses any node."""
 
 
 def supports(trace: str, kind: str) -> bool:

@@ -75,6 +75,9 @@ class Listener:
     def recv(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
         """A message arrives."""
 
+    def relay(self, t: int, node: int, source: int, target: int, id: int, type: str, words: int) -> None:
+        """A node on the way from source to target passes a message on."""
+
     def returned(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
         """A message comes back to its sender (kind `return`)."""
 

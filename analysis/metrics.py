@@ -99,6 +99,9 @@ class Metrics(Listener):
             self.messages[type] = self.messages.get(type, 0) + 1
             self.words += words
 
+    def relay(self, t: int, node: int, source: int, target: int, id: int, type: str, words: int) -> None:
+        self.send(t, node, target, id, type, 0, words, None)  # charged like a message of its own
+
     def sent(self, type: str, count: int, words: int) -> None:
         self.messages[type] = self.messages.get(type, 0) + count
         self.words += words

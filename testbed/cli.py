@@ -60,6 +60,12 @@ def _parser() -> argparse.ArgumentParser:
     _add_out(one)
     _add_json(one)
 
+    one = _command(commands, "reproduce", _reproduce, "run a paper's experiments, the paper's figures beside ours")
+    one.add_argument("paper", choices=("rl",), metavar="PAPER", help="rl")
+    one.add_argument("--quick", action="store_true", help="fewer repetitions and shorter runs, in under a minute")
+    _add_out(one)
+    _add_json(one)
+
     one = _command(commands, "analyze", _analyze, "judge and tabulate runs from what they logged")
     one.add_argument("runs", type=Path, nargs="+", metavar="RUN_DIR", help="a run directory")
     one.add_argument("--by", metavar="KEY", help="label runs by a key of their scenarios, such as workload.rate")
@@ -76,6 +82,10 @@ def _parser() -> argparse.ArgumentParser:
     one = _command(commands, "list", _list, "list what scenarios can name")
     one.add_argument("what", choices=("algorithms", "backends", "checks"))
     _add_json(one)
+
+    one = _command(commands, "new", _new, "start an algorithm: its file, its tests, a smoke scenario, its registration")
+    one.add_argument("what", choices=("algorithm",))
+    one.add_argument("name", metavar="NAME", help="what scenarios call it, such as my-algorithm")
 
     one = _command(commands, "doctor", _doctor, "what can run on this machine, what is missing, how to get it")
     _add_json(one)
@@ -143,6 +153,19 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0 if result.passed else 1
 
 
+def _reproduce(arguments: argparse.Namespace) -> int:
+    from testbed.progress import Progress
+    from testbed.reproduce import reproduce
+
+    with Progress() as progress:
+        outcome = reproduce(arguments.paper, arguments.quick, arguments.out, progress)
+    if arguments.json:
+        _print_json(outcome.as_dict())
+    else:
+        print(outcome.render(), end="")
+    return 1 if outcome.failures else 0
+
+
 def _analyze(arguments: argparse.Namespace) -> int:
     from analysis.load import RunDirectoryError
     from testbed.report import analyze
@@ -198,6 +221,15 @@ def _list(arguments: argparse.Namespace) -> int:
         width = max(map(len, entries))
         for name, summary in entries.items():
             print(f"{name:{width}}  {summary}")
+    return 0
+
+
+def _new(arguments: argparse.Namespace) -> int:
+    from testbed.new import new_algorithm, next_steps
+    from testbed.rundir import PROJECT
+
+    written = new_algorithm(arguments.name, PROJECT)
+    print(next_steps(written, arguments.name, PROJECT), end="")
     return 0
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from agents.contract import CANCEL_TIMER, ENTER, EVICT, SEND, SET_TIMER, Agent, Status
+from agents.contract import CANCEL_TIMER, ENTER, EVICT, SEND, SET_TIMER, Agent, Needs, Status
 from agents.message import Message, fixed_words
 from analysis.audit import Live
 from testbed.channel import Channel, Post
@@ -86,6 +86,7 @@ class Driver:
         self._incarnation = dict.fromkeys(agents, 0)
         self._timers: dict[tuple[int, str], int] = {}  # running timers, by the number of their latest setting
         self._timer_settings = 0
+        self._any_node = next(iter(agents.values())).needs is Needs.ANY_NODE
         messages = next(iter(agents.values())).messages
         self._kinds = {kind: Kind(kind) for kind in (*messages, Lost)}
         self._watched = listener.each_message  # whether plain messages, too, must be looked at one by one
@@ -282,13 +283,26 @@ class Driver:
         return channel, message, number
 
     def _send_anyhow(self, node: int, peer: int, message: Message, posts: list[Post]) -> None:
-        """A message that nobody declared, or to a node that is no neighbour."""
+        """A message that nobody declared, or to a node that is no neighbour, or not yet known as a destination."""
         kind = self._kinds.get(type(message))
         if kind is None:
             raise AgentError(f"node {node} sends a {type(message).__name__}, which its algorithm does not declare")
         kind.sent += 1
-        stray = Channel(node, peer)
-        self.lost(self._watch(kind, stray, message, 0), "no link")
+        channel = Channel(node, peer)
+        if self._any_node:
+            self.channels[node][peer] = channel
+            channel.sent = 1
+            posts.append(self._watch(kind, channel, message, 1))
+        else:
+            self.lost(self._watch(kind, channel, message, 0), "no link")
+
+    def relayed(self, node: int, channel: Channel, message: Message, number: int) -> None:
+        """A node on the way passes a message on, which is charged like one more message."""
+        kind = self._kinds[message.__class__]
+        kind.sent += 1
+        words = message.words if kind.words is None else kind.words
+        kind.sent_words += words if kind.words is None else 0
+        self.listener.relay(self.world.now, node, channel.source, channel.target, number, type(message).__name__, words)
 
     def doom(self, sender: int | None, type_name: str | None) -> None:
         """Lose the next message of a node (or, for None, the next that carries units), of a type if one is named."""

@@ -56,7 +56,7 @@ class Faults:
 
     def _wait_for_holder(self, fault: Fault) -> None:
         """Every unit is in transit: try again when the next one has arrived. If there is none, there is no holder."""
-        arrivals = [t for t, (_, message, _) in self._simulation.links.in_transit() if message.units]
+        arrivals = [t for t, (_, message, _) in self._simulation.transport.in_transit() if message.units]
         if arrivals:
             self._simulation.at(min(arrivals), self._happen, fault)
 
@@ -64,7 +64,7 @@ class Faults:
         if not self._simulation.driver.is_alive(node):
             return
         self._simulation.driver.crash(node)
-        for post in self._simulation.links.tear(node):
+        for post in self._simulation.transport.tear(node):
             self._simulation.driver.lost(post, "crash")
         self._simulation.links.drop_node(node)
         self._crashed[node] = self._sever(Cut(frozenset((node,)), None, []))

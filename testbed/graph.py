@@ -120,6 +120,13 @@ class Graph:
         return rng.choice(candidates) if candidates else None
 
 
+def permuted(graph: Graph, rng: Random) -> Graph:
+    """The same graph with its nodes relabelled at random."""
+    labels = list(range(graph.nodes))
+    rng.shuffle(labels)
+    return Graph(graph.nodes, (link_of(labels[a], labels[b]) for a, b in graph.links()))
+
+
 def complete(nodes: int) -> Graph:
     """Every node linked to every other."""
     return Graph(nodes, ((a, b) for a in range(nodes) for b in range(a + 1, nodes)))

@@ -1,16 +1,13 @@
-"""Ideal links: reliable, FIFO, announced. And the papers' Poisson link changes over them.
+"""Ideal links: reliable, FIFO, announced.
 
 A link that is to fall while messages are in transit on it is kept until the first instant it is empty; both ends may go
-on using it until then. How long it was kept is the `lag` of its link_down events. What is drawn never depends on
-traffic: the plan of links changes at once, and only the falling waits.
+on using it until then. How long it was kept is the `lag` of its link_down events.
 """
 
 from __future__ import annotations
 
-from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Protocol
 
-from analysis.events import TICKS
 from testbed.channel import Channel, Post
 from testbed.durations import to_ticks
 from testbed.eventqueue import EventQueue
@@ -18,17 +15,35 @@ from testbed.graph import Graph, Link, link_of
 from testbed.scenario import Delays
 from testbed.streams import Streams
 
-if TYPE_CHECKING:
-    from testbed.driver import Driver
+
+class Above(Protocol):
+    """Who uses the links: the driver, or a router between it and them."""
+
+    def receive(self, posts: list[Post]) -> None:
+        """Messages arrive."""
+
+    def link_up(self, node: int, peer: int) -> None:
+        """A link has formed at one end."""
+
+    def link_down(self, node: int, peer: int, lag: int) -> None:
+        """A link has failed at one end."""
 
 
 class IdealLinks:
-    """Moves messages over the driver's channels, and tells it when links form and fail."""
+    """Moves messages over channels between neighbours, and tells when links form and fail."""
 
-    def __init__(self, queue: EventQueue, driver: Driver, graph: Graph, delays: Delays, streams: Streams) -> None:
+    def __init__(
+        self,
+        queue: EventQueue,
+        above: Above,
+        channels: dict[int, dict[int, Channel]],
+        graph: Graph,
+        delays: Delays,
+        streams: Streams,
+    ) -> None:
         self._queue = queue
-        self._driver = driver
-        self._channels = driver.channels
+        self._above = above
+        self._channels = channels  # by sender, by receiver: those that there are
         self._hop = delays.hop.sampler(streams.of("delay"))
         self._send_cost, self._receive_cost = to_ticks(delays.send), to_ticks(delays.receive)
         self._cpu_free = [0] * graph.nodes  # when each node has done with the messages it is handling
@@ -36,7 +51,7 @@ class IdealLinks:
         self._reopen: set[Link] = set()  # of those, the ones that are to form again at once
         fixed_hop = delays.hop.fixed_ticks()
         self._fixed_hop = fixed_hop if not self._send_cost and not self._receive_cost else None
-        queue.deliver = driver.receive
+        queue.deliver = above.receive
         for a, b in graph.links():
             self._connect(a, b)
 
@@ -57,7 +72,7 @@ class IdealLinks:
             free = self._cpu_free
             leaves = free[channel.source] = max(leaves, free[channel.source]) + self._send_cost
         channel.latest = arrives = max(leaves + self._hop(), channel.latest)
-        self._queue.at(arrives, self._arrive if self._receive_cost else self._driver.receive, [post])
+        self._queue.at(arrives, self._arrive if self._receive_cost else self._above.receive, [post])
 
     def _arrive(self, posts: list[Post]) -> None:
         """The message is there; the node must still handle it, after those before it."""
@@ -65,14 +80,14 @@ class IdealLinks:
             return
         node, free = posts[0][0].target, self._cpu_free
         done = free[node] = max(self._queue.now, free[node]) + self._receive_cost
-        self._queue.at(done, self._driver.receive, posts)
+        self._queue.at(done, self._above.receive, posts)
 
     def in_transit(self) -> list[tuple[int, Post]]:
         """The messages on their way, in order, and when each arrives."""
         return [(t, post) for t, _, posts in self._parcels() for post in posts]
 
     def _parcels(self) -> list[tuple[int, int, list[Post]]]:
-        queue, on_the_way = self._queue, (self._driver.receive, self._arrive)
+        queue, on_the_way = self._queue, (self._above.receive, self._arrive)
         parcels = [(t, ticket, args[0]) for t, ticket, happen, args in queue.heap if happen in on_the_way]
         return sorted([*parcels, *queue.lane], key=lambda parcel: parcel[:2])
 
@@ -86,7 +101,7 @@ class IdealLinks:
             return
         self._connect(*link)
         for node, peer in (link, link[::-1]):
-            self._driver.link_up(node, peer)
+            self._above.link_up(node, peer)
 
     def down(self, a: int, b: int) -> None:
         """Let a link fall as soon as it is empty."""
@@ -101,7 +116,7 @@ class IdealLinks:
     def tear(self, node: int) -> list[Post]:
         """Take what is in transit to and from a node that has crashed off its links; returns it."""
         torn = [post for _, post in self.in_transit() if node in (post[0].source, post[0].target)]
-        queue, on_the_way = self._queue, (self._driver.receive, self._arrive)
+        queue, on_the_way = self._queue, (self._above.receive, self._arrive)
         parcels = [
             *(args[0] for _, _, happen, args in queue.heap if happen in on_the_way),
             *(one[2] for one in queue.lane),
@@ -114,7 +129,7 @@ class IdealLinks:
         """Take all links of a crashed node away, and tell its neighbours."""
         for peer in sorted(self._channels[node]):
             self._disconnect(link_of(node, peer))
-            self._driver.link_down(peer, node, 0)
+            self._above.link_down(peer, node, 0)
 
     def component(self, node: int) -> set[int]:
         """The nodes that can be reached from a node over the links there are."""
@@ -142,44 +157,6 @@ class IdealLinks:
         again = link in self._reopen
         self._disconnect(link)
         for node, peer in (link, link[::-1]):
-            self._driver.link_down(node, peer, self._queue.now - since)
+            self._above.link_down(node, peer, self._queue.now - since)
         if again:
             self.up(a, b)
-
-
-class LinkChanges:
-    """Poisson changes: each removes a random link whose loss disconnects nobody and forms a random new one."""
-
-    def __init__(self, queue: EventQueue, links: IdealLinks, plan: Graph, rate: float, rng: Random) -> None:
-        self._queue = queue
-        self._links = links
-        self._plan = plan
-        self._rate = rate
-        self._rng = rng
-        self._stopped = False
-        self.forbidden: list[Any] = []  # predicates (a, b): pairs that may form no link now
-
-    def begin(self) -> None:
-        """Plan the first change."""
-        if self._rate > 0:
-            self._queue.at(self._queue.now + round(self._rng.expovariate(self._rate) * TICKS), self._change)
-
-    def stop(self) -> None:
-        """No more changes."""
-        self._stopped = True
-
-    def _change(self) -> None:
-        if self._stopped:
-            return
-        old = self._plan.draw_removable(self._rng)
-        if old is not None:
-            new = self._plan.draw_absent(self._rng, self.may_form) or old  # a complete graph has nothing else to form
-            self._plan.remove(*old)
-            self._plan.add(*new)
-            self._links.down(*old)
-            self._links.up(*new)
-        self.begin()
-
-    def may_form(self, a: int, b: int) -> bool:
-        """Whether no fault stands between two nodes."""
-        return not any(forbids(a, b) for forbids in self.forbidden)

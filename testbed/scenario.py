@@ -116,7 +116,9 @@ class RandomTopology(Section):
     connectivity: Annotated[float, Field(gt=0, le=1)]
     """Share of all possible links that are there."""
     link_change_rate: Annotated[float, Field(ge=0, le=MAX_UNITS)] = 0.0
-    """Changes per time unit in the whole network; each removes a link and forms another."""
+    """Link changes per time unit: what changes, and whether it is in the whole network, depends on the reading."""
+    reading: Literal["text", "per-pair", "thinning"] = "text"
+    """How the papers' sentence on link changes is read; see `testbed.linkchanges`."""
 
     def links(self, nodes: int) -> int:
         """How many links the graph has."""

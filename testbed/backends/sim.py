@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from agents.contract import Agent
+from agents.contract import Agent, Needs
 from analysis.audit import Live
 from analysis.events import TICKS, VERSION
 from testbed import graph
@@ -14,7 +14,9 @@ from testbed.driver import AgentError, Driver
 from testbed.durations import to_ticks
 from testbed.eventqueue import EventQueue, Halt
 from testbed.faults import Faults
-from testbed.links import IdealLinks, LinkChanges
+from testbed.linkchanges import LinkChanges
+from testbed.links import IdealLinks
+from testbed.routing import IdealRouter
 from testbed.scenario import CompleteTopology, RandomTopology, Scenario
 from testbed.streams import Streams
 from testbed.workload import Application
@@ -37,9 +39,17 @@ class Simulation(EventQueue):
         self._streams = streams
         self.graph = initial_graph(scenario, streams.of("topology"))
         self.driver = self._make_driver()
-        self.links = IdealLinks(self, self.driver, self.graph, scenario.delays, streams)
-        self.move = self.links.move
-        self.changes = LinkChanges(self, self.links, self.graph, self._change_rate(), streams.of("link changes"))
+        self.transport: IdealRouter | IdealLinks
+        if scenario.algorithm.agent.needs is Needs.ANY_NODE:
+            self.transport = IdealRouter(self, self.driver, self.graph, scenario.delays, streams)
+            self.links = self.transport.links
+        else:
+            channels = self.driver.channels
+            self.transport = IdealLinks(self, self.driver, channels, self.graph, scenario.delays, streams)
+            self.links = self.transport
+        self.move = self.transport.move
+        rate, reading = self._changes()
+        self.changes = LinkChanges(self, self.links, self.graph, rate, reading, streams.of("link changes"))
         self.faults = Faults(scenario.faults, self)
         self.driver.on_stop.append(self.changes.stop)
         self.driver.on_stop.append(lambda: self.at(self.now + to_ticks(scenario.drain), self._give_up))
@@ -47,7 +57,7 @@ class Simulation(EventQueue):
     def _make_driver(self) -> Driver:
         scenario, choice = self.scenario, self.scenario.algorithm
         try:
-            starts = choice.agent.initial(self.graph.adjacency(), choice.parameters)
+            starts = choice.agent.initial(self._start_graph().adjacency(), choice.parameters)
             agents = {node: self.make_agent(node, starts[node]) for node in range(scenario.nodes)}
         except Exception as error:
             raise AgentError(f"{choice.name} failed to start") from error
@@ -60,14 +70,20 @@ class Simulation(EventQueue):
             entries=scenario.entries,
         )
 
+    def _start_graph(self) -> graph.Graph:
+        choice = self.scenario.algorithm
+        if choice.agent.starts_permuted(choice.parameters):
+            return graph.permuted(self.graph, self._streams.of("permutation"))
+        return self.graph
+
     def make_agent(self, node: int, start: Any) -> Agent:
         """The agent of a node from what it starts with."""
         choice = self.scenario.algorithm
         return choice.agent.start(node, start, choice.parameters, self._streams.of("agent", node))
 
-    def _change_rate(self) -> float:
+    def _changes(self) -> tuple[float, str]:
         topology = self.scenario.topology
-        return topology.link_change_rate if isinstance(topology, RandomTopology) else 0.0
+        return (topology.link_change_rate, topology.reading) if isinstance(topology, RandomTopology) else (0.0, "text")
 
     def halt(self) -> None:
         """End the run after what happens now."""
@@ -108,7 +124,7 @@ class Simulation(EventQueue):
         for application in self.driver.waiting():
             component = self.links.component(application.node)
             units = sum(self.driver.agents[node].units for node in component if self.driver.is_alive(node))
-            units += sum(post[1].units for _, post in self.links.in_transit() if post[0].source in component)
+            units += sum(post[1].units for _, post in self.transport.in_transit() if post[0].source in component)
             self.listener.pending(self.now, application.node, application.since, True, len(component), units)
         held = [
             self.driver.agents[node].units if self.driver.is_alive(node) else 0 for node in range(self.scenario.nodes)

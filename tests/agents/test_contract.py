@@ -52,7 +52,7 @@ def test_initial_units_are_the_capacity(name):
 def test_clones_are_exact_and_independent(name):
     """At every step of a run: a clone has the same state, and stepping it leaves the original alone."""
     world = simulation(name)
-    receive, checked = world.deliver, 0
+    receive, checked = world.driver.receive, 0
 
     def stepped(posts) -> None:
         nonlocal checked
@@ -63,12 +63,16 @@ def test_clones_are_exact_and_independent(name):
             assert hash(twin.state()) == hash(before)
             twin.on_receive(channel.source, message)
             assert agent.state() == before, "the clone shares state with its original"
+            alone = channel.on_arrival is None  # else the link may fall with this message, and the agent hear of it
             receive([(channel, message, number)])
             twin.outbox.clear()
-            assert agent.state() == twin.state(), "the clone behaves differently"
-            checked += 1
+            if alone:
+                assert agent.state() == twin.state(), "the clone behaves differently"
+                checked += 1
 
-    world.deliver = stepped
+    world.driver.receive = stepped  # what a router calls
+    if world.transport is world.links:
+        world.deliver = stepped  # what the event loop calls
     world.run_all(lambda share: None)
     assert checked > 50
 
@@ -125,11 +129,10 @@ def test_misuse_changes_nothing(name):
 @every_algorithm
 def test_a_returned_token_is_never_dropped_in_silence(name):
     """What carries units is taken back or refused aloud."""
-    agent = simulation(name).driver.agents[1]
-    for kind in agent.messages:
-        if kind.units:
-            with pytest.raises(MisuseError, match="carries units"):
-                agent.on_return(0, kind((0, 0, 1)))
+    world = simulation(name)
+    token = next(message for message in messages_of(world) if message.units)
+    with pytest.raises(MisuseError, match="carries units"):
+        world.driver.agents[1].on_return(0, token)
 
 
 @every_algorithm

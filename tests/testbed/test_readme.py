@@ -10,6 +10,7 @@ import pytest
 from testbed import scenario
 from testbed.cli import main
 from tests.conftest import PROJECT
+from tests.testbed.checkout import copy_checkout
 
 README = (PROJECT / "README.md").read_text()
 
@@ -33,13 +34,15 @@ def workplace(tmp_path, monkeypatch) -> Path:
 
 def test_there_are_commands_to_try():
     """The README shows every command."""
-    assert {shlex.split(command)[1] for command in commands()} >= {"run", "analyze", "smoke", "list", "doctor"}
+    assert {shlex.split(command)[1] for command in commands()} >= {"run", "analyze", "smoke", "list", "new", "doctor"}
 
 
 @pytest.mark.parametrize("command", commands())
-def test_commands(command, workplace, capsys):
+def test_commands(command, workplace, monkeypatch, capsys):
     """Each command line of the README ends well."""
     words = shlex.split(command)[1:]
+    if words[0] == "new":  # writes into the checkout
+        monkeypatch.setattr("testbed.rundir.PROJECT", copy_checkout(workplace / "checkout"))
     if words[0] == "run":
         words += ["--set", "duration=100"]  # the shown run is tried in full below
     expanded = [str(path) for word in words for path in (sorted(workplace.glob(word)) if "*" in word else [word])]

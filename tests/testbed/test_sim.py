@@ -153,7 +153,7 @@ def test_copies_cost_one_after_the_other():
     )
     world = run.world
     arrivals = []
-    world.links._driver = Recipient(world, arrivals)
+    world.links._above = Recipient(world, arrivals)
     channels = world.driver.channels
     world.move([(channels[0][target], Message(), number) for number, target in enumerate((1, 2, 3, 1), 1)])
     world.move([(channels[2][1], Message(), 9)])

@@ -1,0 +1,1 @@
+"""What the testbed costs, and against what. See README.md beside this file."""

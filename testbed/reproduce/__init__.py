@@ -1,0 +1,23 @@
+"""The papers' own experiments: one module a paper, with the paper's numbers beside ours."""
+
+from __future__ import annotations
+
+import importlib
+from datetime import UTC, datetime
+from pathlib import Path
+
+from testbed.reproduce.outcome import Outcome
+from testbed.run import Report
+
+PAPERS: dict[str, str] = {
+    "rl": "testbed.reproduce.rl",
+}
+"""Each module has `run(quick, out, report)`, which returns an `Outcome`."""
+
+
+def reproduce(paper: str, quick: bool, out: Path, report: Report) -> Outcome:
+    """Run a paper's experiments and write tables, data and, where the plots extra is there, figures."""
+    directory = out / f"reproduce-{paper}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    outcome: Outcome = importlib.import_module(PAPERS[paper]).run(quick, directory, report)
+    outcome.write()
+    return outcome

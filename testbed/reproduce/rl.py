@@ -1,0 +1,294 @@
+"""The RL paper's section 6: Tables 1 and 2 and Figures 5-8, RL against RR, with the paper's values beside ours.
+
+The mobile cells follow from no single reading of the paper's sentence on link changes (`testbed.linkchanges`), so every
+cell is run under each of the three, and the report says which agree. Nothing is fitted beyond that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from analysis import stats
+from analysis.tables import Table, number
+from testbed.parallel import Job, spread
+from testbed.reproduce.outcome import Outcome, Row
+from testbed.run import Report
+from testbed.scenario import Scenario
+
+ALGORITHMS = ("raymond-tree", "rl")
+READINGS = ("text", "per-pair", "thinning")
+MOBILITY = {"zero": 0.0, "low": 1e-2, "high": 1e-1}
+LOADS = {"high": 1.0, "low": 1e-3}
+CONNECTIVITIES = (0.2, 0.8)
+NODES = 30
+AGREES = 0.10  # what counts as the paper's value: within 10 %, or rounded to it
+
+# algorithm, load -> zero 20 %, zero 80 %, low 20 %, low 80 %, high 20 %, high 80 %
+TABLES: dict[int, dict[tuple[str, str], tuple[float, ...]]] = {
+    1: {  # waiting time per CS entry
+        ("raymond-tree", "high"): (185, 107, 185, 140, 294, 290),
+        ("rl", "high"): (75, 75, 63, 63, 49, 49),
+        ("raymond-tree", "low"): (17, 8, 39, 25, 60, 35),
+        ("rl", "low"): (7, 4, 5, 5, 6, 7),
+    },
+    2: {  # messages per CS entry
+        ("raymond-tree", "high"): (13, 6, 11, 7, 30, 20),
+        ("rl", "high"): (10, 27, 24, 25, 109, 109),
+        ("raymond-tree", "low"): (27, 13, 35, 20, 60, 50),
+        ("rl", "low"): (13, 17, 189, 180, 1900, 1825),
+    },
+}
+SHORT_RUN = 370.0  # time units after which the paper's 75 comes out, ramp-up included
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point: what is run, and for how long."""
+
+    algorithm: str
+    reading: str
+    mobility: str
+    connectivity: float
+    rate: float
+    duration: float
+    warmup: float = 0.0
+    repeat: int = 6
+
+    def scenario(self) -> Scenario:
+        """The cell as a scenario."""
+        return Scenario.model_validate(
+            {
+                "name": f"rl-paper-{self.algorithm}",
+                "algorithm": self.algorithm,
+                "nodes": NODES,
+                "topology": {
+                    "kind": "random",
+                    "connectivity": self.connectivity,
+                    "link_change_rate": MOBILITY[self.mobility],
+                    "reading": self.reading,
+                },
+                "workload": {"rate": self.rate},
+                "duration": self.duration,
+                "warmup": self.warmup,
+                "repeat": self.repeat,
+                "trace": "metrics",
+            }
+        )
+
+    def jobs(self) -> list[Job]:
+        """Its repetitions. A link change costs about as much as two critical sections' worth of a static run."""
+        scenario = self.scenario()
+        changes = MOBILITY[self.mobility] * (NODES * (NODES - 1) / 2 if self.reading == "per-pair" else 1)
+        weight = self.duration * (min(0.35, NODES * self.rate) + 0.5 * changes)
+        return [Job(scenario, repetition, weight) for repetition in range(self.repeat)]
+
+
+@dataclass(frozen=True)
+class Point:
+    """What a cell measured: values over its repetitions."""
+
+    cell: Cell
+    waiting: list[float]
+    messages: list[float]
+
+    def values(self, table: int) -> list[float]:
+        """The values of Table 1 (waiting time) or 2 (messages)."""
+        return self.waiting if table == 1 else self.messages
+
+
+def table_cells(quick: bool) -> list[Cell]:
+    """Every cell of the tables, under every reading; without mobility the readings are one."""
+    cells = []
+    for mobility in MOBILITY:
+        for reading in READINGS if mobility != "zero" else READINGS[:1]:
+            often = mobility == "high" and reading == "per-pair"  # 43 link changes a time unit
+            for algorithm in ALGORITHMS:
+                for connectivity in CONNECTIVITIES:
+                    high = (600.0, 150.0) if quick else (2500.0, 500.0)
+                    low = (800.0 if often else 5000.0) if quick else (4000.0 if often else 10_000.0)
+                    if reading == "thinning" and mobility == "low" and not quick:
+                        low = 100_000.0  # a thousand changes, which is what it takes to thin out
+                    repeat = 2 if quick else 6
+                    cells.append(Cell(algorithm, reading, mobility, connectivity, 1.0, *high, repeat=repeat))
+                    cells.append(Cell(algorithm, reading, mobility, connectivity, 1e-3, low, repeat=repeat))
+    return cells
+
+
+def short_cells(quick: bool) -> list[Cell]:
+    """RL at high load for as long as the paper's runs seem to have been."""
+    repeat = 2 if quick else 6
+    return [Cell("rl", "text", "zero", connectivity, 1.0, SHORT_RUN, repeat=repeat) for connectivity in CONNECTIVITIES]
+
+
+def figure_cells(quick: bool) -> list[Cell]:
+    """The points of Figures 5 and 7 (against load) and 6 and 8 (against connectivity), under two readings."""
+    rates = (1e-3, 1e-2, 1.0) if quick else (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+    connectivities = (0.1, 0.5, 1.0) if quick else tuple(tenth / 10 for tenth in range(1, 11))
+    points = [(rate, connectivity) for rate in rates for connectivity in CONNECTIVITIES]
+    points += [(rate, connectivity) for rate in (1.0, 1e-3) for connectivity in connectivities]
+    cells = []
+    for mobility, change_rate in MOBILITY.items():
+        for reading in READINGS[:2] if mobility != "zero" else READINGS[:1]:
+            changes = change_rate * (NODES * (NODES - 1) / 2 if reading == "per-pair" else 1)
+            for rate, connectivity in dict.fromkeys(points):
+                duration = {1.0: 1200.0, 1e-1: 1200.0, 1e-2: 2500.0, 1e-3: 8000.0, 1e-4: 30_000.0}[rate]
+                if changes > 1:  # keep the number of link changes of a run at hand, and its length with it
+                    duration = min(duration, 25_000 / changes)
+                if quick:
+                    duration = min(duration, 1200 if rate > 1e-3 else 3000, 4000 / max(changes, 1e-9))
+                if duration * NODES * rate < 3:  # hardly a request: no point
+                    continue
+                repeat = 1 if quick else 3 if reading == "per-pair" else 6
+                for algorithm in ALGORITHMS:
+                    warmup = duration / 5 if rate == 1.0 else 0.0
+                    cells.append(Cell(algorithm, reading, mobility, connectivity, rate, duration, warmup, repeat))
+    return cells
+
+
+def run_cells(cells: list[Cell], what: str, report: Report) -> tuple[list[Point], list[str]]:
+    """Run cells over the cores; returns what they measured, and a line for every check that failed."""
+    jobs = [job for cell in cells for job in cell.jobs()]
+    results = iter(spread(jobs, what, report))
+    points, failures = [], []
+    for cell in cells:
+        repetitions = [next(results) for _ in range(cell.repeat)]
+        for one in repetitions:
+            failures += [
+                f"{cell}, repetition {one['repetition']}: {name}: {check['offenders'][:1]}"
+                for name, check in one["checks"].items()
+                if check["verdict"] != "ok"
+            ]
+        measured = [one["metrics"] for one in repetitions if one["metrics"]["entries"]]
+        waiting = [metrics["waiting_time"]["mean"] for metrics in measured]
+        points.append(Point(cell, waiting, [metrics["messages_per_cs"] for metrics in measured]))
+    return points, failures
+
+
+def table_rows(points: list[Point]) -> list[Row]:
+    """A row for every cell of Tables 1 and 2 under every reading."""
+    found = {(p.cell.algorithm, p.cell.reading, p.cell.mobility, p.cell.connectivity, p.cell.rate): p for p in points}
+    rows = []
+    for table, lines in TABLES.items():
+        for (algorithm, load), paper in lines.items():
+            columns = [(mobility, connectivity) for mobility in MOBILITY for connectivity in CONNECTIVITIES]
+            for (mobility, connectivity), value in zip(columns, paper, strict=True):
+                for reading in READINGS:
+                    run_under = reading if mobility != "zero" else READINGS[0]
+                    point = found[algorithm, run_under, mobility, connectivity, LOADS[load]]
+                    measured = point.values(table)
+                    rows.append(
+                        Row(table, algorithm, reading, mobility, connectivity, load, value, stats.mean(measured),
+                            stats.ci95(measured), point.cell.duration)
+                    )  # fmt: skip
+    return rows
+
+
+def short_rows(points: list[Point]) -> list[Row]:
+    """RL's high-load waiting time in runs as short as the paper's."""
+    return [
+        Row(1, "rl", "text", "zero", point.cell.connectivity, "high", 75, stats.mean(point.waiting),
+            stats.ci95(point.waiting), SHORT_RUN)
+        for point in points
+    ]  # fmt: skip
+
+
+def run(quick: bool, out: Path, report: Report) -> Outcome:
+    """Run it all."""
+    tables, shorts, figures = table_cells(quick), short_cells(quick), figure_cells(quick)
+    points, failures = run_cells([*tables, *shorts, *figures], "the RL paper's experiments", report)
+    in_tables, in_shorts = points[: len(tables)], points[len(tables) : len(tables) + len(shorts)]
+    in_figures = points[len(tables) + len(shorts) :]
+    rows, short = table_rows(in_tables), short_rows(in_shorts)
+    records = list(figure_records(in_figures))
+    return Outcome("rl", out, rows, short, records, failures, render(rows, short), draw)
+
+
+def figure_records(points: list[Point]) -> Iterable[dict[str, Any]]:
+    """One record per repetition of every point of the figures, for plotting."""
+    for point in points:
+        cell = point.cell
+        for waiting, messages in zip(point.waiting, point.messages, strict=True):
+            yield {
+                "algorithm": "RR" if cell.algorithm == "raymond-tree" else "RL",
+                "reading": cell.reading,
+                "mobility": cell.mobility,
+                "connectivity": cell.connectivity,
+                "rate": cell.rate,
+                "waiting_time": waiting,
+                "messages_per_cs": messages,
+            }
+
+
+def draw(records: list[dict[str, Any]], out: Path) -> list[Path]:
+    """Figures 5-8, one file for each reading that was run."""
+    from analysis.plots import Panels, draw_panels
+
+    files = []
+    rate, share = "request rate of a node (requests per time unit)", "connectivity (share of all links, %)"
+    waiting, messages = "waiting time per CS entry (time units)", "messages per CS entry (messages)"
+    for reading in READINGS[:2]:
+        chosen = [one for one in records if one["reading"] == reading or one["mobility"] == "zero"]
+        by_load = [
+            {**one, "series": f"{one['algorithm']}, {one['connectivity']:.0%}"}
+            for one in chosen
+            if one["connectivity"] in CONNECTIVITIES
+        ]
+        by_links = [
+            {**one, "percent": 100 * one["connectivity"], "series": f"{one['algorithm']}, {load} load"}
+            for one in chosen
+            for load, value in LOADS.items()
+            if one["rate"] == value
+        ]
+        for figure, data, x, x_label, y, y_label in (
+            (5, by_load, "rate", rate, "waiting_time", waiting),
+            (6, by_links, "percent", share, "waiting_time", waiting),
+            (7, by_load, "rate", rate, "messages_per_cs", messages),
+            (8, by_links, "percent", share, "messages_per_cs", messages),
+        ):
+            panels = Panels(data, x, x_label, y, y_label, "mobility", list(MOBILITY), log_x=x == "rate", log_y=True)
+            files += draw_panels(panels, out / f"figure-{figure}-{reading}")
+    return files
+
+
+TITLES = {1: "Table 1: waiting time per CS entry (time units)", 2: "Table 2: messages per CS entry"}
+NAMES = {"rl": "RL", "raymond-tree": "RR"}
+
+
+def render(rows: list[Row], short: list[Row]) -> str:
+    """The tables as Markdown, and which cells agree with the paper under which reading."""
+    parts = []
+    for table, title in TITLES.items():
+        mine = [row for row in rows if row.table == table]
+        parts.append(f"## {title}\n")
+        header = ("cell", "paper", *(f"{reading} {what}" for reading in READINGS for what in ("", "± 95 %", "ratio")))
+        lines = []
+        for row in mine:
+            if row.reading != READINGS[0]:
+                continue
+            cells = [f"{NAMES[row.algorithm]} {row.load} load, {row.mobility} mobility, {row.connectivity:.0%}"]
+            cells.append(number(row.paper))
+            for reading in READINGS:
+                one = next(r for r in mine if r.key == row.key and r.reading == reading)
+                cells += [number(one.measured) + "*" * one.agrees(AGREES), number(one.ci95), number(one.ratio)]
+            lines.append(cells)
+        parts.append(Table([name.strip() for name in header], lines).render("md"))
+    parts.append(f"`*`: within {AGREES:.0%} of the paper, or equal to it when rounded as the paper rounds.\n")
+    parts.append("## High-load waiting time of RL, static\n")
+    for row in short:
+        parts.append(
+            f"- {row.connectivity:.0%}: a run of {row.duration:g} time units gives {number(row.measured)} ± "
+            f"{number(row.ci95)} (paper: {number(row.paper)}); Table 1 above shows the steady state.\n"
+        )
+    parts.append("\n## Which reading agrees\n")
+    for reading in READINGS:
+        mobile = [row for row in rows if row.reading == reading and row.mobility != "zero"]
+        for algorithm in ALGORITHMS[::-1]:
+            of_algorithm = [row for row in mobile if row.algorithm == algorithm]
+            agreeing = sum(row.agrees(AGREES) for row in of_algorithm)
+            parts.append(f"- {reading}: {agreeing} of {len(of_algorithm)} mobile cells of {NAMES[algorithm]} agree\n")
+    static = [row for row in rows if row.mobility == "zero" and row.reading == READINGS[0]]
+    parts.append(f"- static: {sum(row.agrees(AGREES) for row in static)} of {len(static)} cells agree\n")
+    return "\n".join(parts)
