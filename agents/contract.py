@@ -34,6 +34,10 @@ class Status(Enum):
     __hash__ = object.__hash__  # members are singletons; Enum's own hash is a Python call
 
 
+# Bound once: a member looked up through its class costs as much as what is done with it.
+REMAINDER, WAITING, CRITICAL = Status
+
+
 class Needs(Enum):
     """What an algorithm asks of the layer below it."""
 
@@ -45,7 +49,7 @@ class Needs(Enum):
 class Op(IntEnum):
     """What an agent may ask of its driver. An output is a tuple (op, a, b)."""
 
-    SEND = 0  # a: peer, b: message
+    SEND = 0  # a: list of peers, b: message to each of them, in that order
     BROADCAST = 1  # a: group, b: message; to the members at send time, reliable and in order with unicasts
     ENTER = 2  # the application may enter its critical section
     EVICT = 3  # critical back to waiting (k-local mutual exclusion)
@@ -54,7 +58,6 @@ class Op(IntEnum):
 
 
 Output = tuple[Op, Any, Any]
-# Bound once: a member looked up through its class costs as much as the append it goes into.
 SEND, BROADCAST, ENTER, EVICT, SET_TIMER, CANCEL_TIMER = Op
 
 
@@ -165,11 +168,11 @@ class Agent:
 
     def send(self, peer: int, message: Message) -> None:
         """Send a message to one node."""
-        self.outbox.append((SEND, peer, message))
+        self.outbox.append((SEND, (peer,), message))
 
     def send_all(self, peers: Iterable[int], message: Message) -> None:
         """Send the same message to several nodes, in that order."""
-        self.outbox += [(SEND, peer, message) for peer in peers]
+        self.outbox.append((SEND, tuple(peers), message))
 
     def broadcast(self, group: int, message: Message) -> None:
         """Send a message to the members of a group."""
@@ -190,6 +193,11 @@ class Agent:
     def cancel_timer(self, name: str) -> None:
         """Forget a timer; nothing happens if it is not running."""
         self.outbox.append((CANCEL_TIMER, name, None))
+
+    def take_outputs(self) -> list[Output]:
+        """Empty the outbox; every send is an output of its own. For tests and for drivers that need no speed."""
+        taken, self.outbox = self.outbox, []
+        return [(op, one, b) for op, a, b in taken for one in (a if op is SEND else (a,))]
 
     # -- inspection --------------------------------------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, ClassVar, Self
 
-from agents.contract import Agent, Demand, Graph, Status
+from agents.contract import CRITICAL, REMAINDER, WAITING, Agent, Demand, Graph
 from agents.heights import Height, by_distance, is_lowest, lower_than, lowest, raised
 from agents.message import Message
 
@@ -103,8 +103,8 @@ class ReverseLink(Agent):
 
     def on_request(self, demand: Demand) -> None:
         """When node i requests access to the CS."""
-        self.require(Status.REMAINDER, "request")
-        self.status = Status.WAITING  # l. 1
+        self.require(REMAINDER, "request")
+        self.status = WAITING  # l. 1
         self.queue.append(self.node)  # l. 2: nobody else enqueues i, so it is not there yet
         if not self.token_holder:  # l. 3
             if len(self.queue) == 1:  # l. 4: later requests ride on the first
@@ -114,10 +114,10 @@ class ReverseLink(Agent):
 
     def on_release(self) -> None:
         """When node i releases the CS."""
-        self.require(Status.CRITICAL, "release")
+        self.require(CRITICAL, "release")
         if self.queue:  # l. 1
             self.give_token_to_next()
-        self.status = Status.REMAINDER  # l. 2
+        self.status = REMAINDER  # l. 2
 
     def on_receive(self, peer: int, message: Message) -> None:
         """When a message is received at node i from node j."""
@@ -138,7 +138,7 @@ class ReverseLink(Agent):
         if self.my_height < h and j not in self.queue:  # l. 3
             self.queue.append(j)
         if self.token_holder:  # l. 4
-            if self.status is Status.REMAINDER and self.queue:  # l. 5
+            if self.status is REMAINDER and self.queue:  # l. 5
                 self.give_token_to_next()
         elif self.is_sink():  # l. 7
             self.raise_height()
@@ -170,12 +170,11 @@ class ReverseLink(Agent):
             del self.awaiting_info[j]
         if j in self.queue and self.my_height > self.height[j]:  # l. 7
             self.queue.remove(j)
-        if self.token_holder or self.leads_on():  # as nearly always: neither a sink nor anything to reroute
-            return
-        if self.is_sink():  # l. 8
-            self.raise_height()
-        elif self.queue:  # l. 9
-            self.forward_request()
+        if not self.token_holder and not self.leads_on():  # or there is nothing to do, as nearly always
+            if self.is_sink():  # l. 8
+                self.raise_height()
+            elif self.queue:  # l. 9
+                self.forward_request()
 
     def on_link_down(self, peer: int) -> None:
         """When failure of link to j detected at node i."""
@@ -216,7 +215,7 @@ class ReverseLink(Agent):
             if self.queue:  # l. 7
                 self.send(self.next, Request(self.my_height))
         else:
-            self.status = Status.CRITICAL  # l. 9
+            self.status = CRITICAL  # l. 9
             self.enter()  # l. 10
 
     def raise_height(self) -> None:

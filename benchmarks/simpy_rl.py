@@ -136,9 +136,10 @@ class Node:
 
     def carry_out(self) -> None:
         """Do what the agent asks for."""
-        for op, peer, message in self.agent.outbox:
+        for op, peers, message in self.agent.outbox:
             if op is SEND:
-                self.network.send(self.agent.node, peer, message)
+                for peer in peers:
+                    self.network.send(self.agent.node, peer, message)
             elif op is ENTER:
                 self.admitted.succeed()
         self.agent.outbox.clear()

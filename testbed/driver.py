@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from agents.contract import CANCEL_TIMER, ENTER, EVICT, SEND, SET_TIMER, Agent, Needs, Status
+from agents.contract import CANCEL_TIMER, CRITICAL, ENTER, EVICT, REMAINDER, SEND, SET_TIMER, WAITING, Agent, Needs
 from agents.message import Message, fixed_words
 from analysis.audit import Live
 from testbed.channel import Channel, Post
@@ -45,7 +45,7 @@ class Kind:
         self.name = kind.__name__
         self.words = fixed_words(kind)
         self.plain = self.words is not None and kind.units == 0
-        """Whether such messages are all of one size and carry no units: to be counted, and otherwise left alone."""
+        """Whether such messages are all of one size and carry no units."""
         self.sent = self.sent_words = 0
 
 
@@ -89,7 +89,10 @@ class Driver:
         self._any_node = next(iter(agents.values())).needs is Needs.ANY_NODE
         messages = next(iter(agents.values())).messages
         self._kinds = {kind: Kind(kind) for kind in (*messages, Lost)}
-        self._watched = listener.each_message  # whether plain messages, too, must be looked at one by one
+        # Messages of one size that carry no units are counted and otherwise left alone, unless somebody wants them all.
+        self._plain = frozenset(
+            kind for kind, facts in self._kinds.items() if facts.plain and not listener.each_message
+        )
 
     # -- the life of a run -------------------------------------------------------------------------------------------
 
@@ -108,7 +111,7 @@ class Driver:
 
     def waiting(self) -> list[Application]:
         """The applications whose requests are open."""
-        return [app for app in self.applications.values() if app.status is Status.WAITING]
+        return [app for app in self.applications.values() if app.status is WAITING]
 
     def is_alive(self, node: int) -> bool:
         """Whether a node runs."""
@@ -122,35 +125,33 @@ class Driver:
 
     def receive(self, posts: list[Post]) -> None:
         """Messages arrive at the same time, each a step of its own."""
-        agents, kinds = self.agents, self._kinds
-        for post in posts:
-            channel, message, number = post
+        agents, plain = self.agents, self._plain
+        for channel, message, number in posts:
             if number <= channel.arrived:
-                self._tell_disorder(post)
+                self._tell_disorder(channel, message, number)
             channel.arrived = number
-            if self._watched or not kinds[message.__class__].plain:
-                if message.__class__ is Lost:
-                    self.lost((channel, message.message, number), "fault")
-                    continue
-                self._tell_arrival(post)
-            node = channel.target
-            agent = agents[node]
+            if message.__class__ not in plain and not self._tell_arrival(channel, message, number):
+                continue
+            agent = agents[channel.target]
             try:
                 agent.on_receive(channel.source, message)
             except Exception as error:
-                raise self._failed(node, f"on_receive({channel.source}, {message})") from error
+                raise self._failed(agent.node, f"on_receive({channel.source}, {message})") from error
             if agent.outbox:
-                self._apply(node, agent)
+                self._apply(agent)
             if channel.on_arrival is not None:
                 channel.on_arrival(channel)
 
-    def _tell_arrival(self, post: Post) -> None:
-        channel, message, number = post
-        name = self._kinds[message.__class__].name
+    def _tell_arrival(self, channel: Channel, message: Message, number: int) -> bool:
+        """Tell of a message that is to be looked at; False if it is only the hole that a lost one left."""
+        if isinstance(message, Lost):
+            self.lost((channel, message.message, number), "fault")
+            return False
+        name = type(message).__name__
         self.listener.recv(self.world.now, channel.target, channel.source, number, name, message.units)
+        return True
 
-    def _tell_disorder(self, post: Post) -> None:
-        channel, message, number = post
+    def _tell_disorder(self, channel: Channel, message: Message, number: int) -> None:
         name = type(message).__name__
         self.listener.disorder(self.world.now, channel.target, channel.source, number, name, channel.arrived)
 
@@ -169,9 +170,9 @@ class Driver:
         agent, application = self.agents.pop(node), self.applications[node]
         self.listener.crash(self.world.now, node, agent.units)
         self._incarnation[node] += 1  # what was scheduled for the old process is void
-        if application.status is not Status.REMAINDER:
+        if application.status is not REMAINDER:
             self._open -= 1
-        application.status = Status.REMAINDER
+        application.status = REMAINDER
         self._halt_if_served()
 
     def restart(self, node: int, agent: Agent) -> None:
@@ -184,44 +185,45 @@ class Driver:
     # -- the application ---------------------------------------------------------------------------------------------
 
     def _think(self, node: int) -> None:
-        think = self.applications[node].think_time()
-        self.world.at(self.world.now + think, self._request, node, self._incarnation[node])
+        world = self.world
+        world.at(world.now + self.applications[node].think_time(), self._request, node, self._incarnation[node])
 
     def _request(self, node: int, incarnation: int) -> None:
         if self.stopping or incarnation != self._incarnation[node]:
             return
-        application = self.applications[node]
-        application.status = Status.WAITING
-        application.since = self.world.now
+        application, now = self.applications[node], self.world.now
+        application.status = WAITING
+        application.since = now
         self._open += 1
         demand = application.demand
-        self.listener.request(self.world.now, node, demand.units, demand.priority)
+        self.listener.request(now, node, demand.units, demand.priority)
         self._step(node, "on_request", demand)
 
     def _enter(self, node: int) -> None:
-        application = self.applications[node]
-        self.listener.enter(self.world.now, node, application.demand.units)
-        application.status = Status.CRITICAL
-        self.world.at(self.world.now + application.cs_time(), self._release, node, self._incarnation[node])
+        application, world = self.applications[node], self.world
+        application.status = CRITICAL
+        self.listener.enter(world.now, node, application.demand.units)
+        world.at(world.now + application.cs_time(), self._release, node, self._incarnation[node])
         self.entries += 1
         if self.entries == self._enough_entries:
             self.stop()
 
     def _release(self, node: int, incarnation: int) -> None:
         application = self.applications[node]
-        if incarnation != self._incarnation[node] or application.status is not Status.CRITICAL:
+        if incarnation != self._incarnation[node] or application.status is not CRITICAL:
             return
-        self.listener.exit(self.world.now, node, application.demand.units)
-        application.status = Status.REMAINDER
+        application.status = REMAINDER
         self._open -= 1
+        self.listener.exit(self.world.now, node, application.demand.units)
         self._step(node, "on_release")
-        if not self.stopping:
+        if self.stopping:
+            self._halt_if_served()
+        else:
             self._think(node)
-        self._halt_if_served()
 
     def _evict(self, node: int) -> None:
         self.listener.evict(self.world.now, node)
-        self.applications[node].status = Status.WAITING
+        self.applications[node].status = WAITING
 
     def _halt_if_served(self) -> None:
         if self.stopping and not self._open:
@@ -236,26 +238,17 @@ class Driver:
         except Exception as error:
             raise self._failed(node, f"{event}{args}") from error
         if agent.outbox:
-            self._apply(node, agent)
+            self._apply(agent)
 
     def _failed(self, node: int, event: str) -> AgentError:
         return AgentError(f"node {node} failed in {event}")
 
-    def _apply(self, node: int, agent: Agent) -> None:
-        outbox, kinds, channels = agent.outbox, self._kinds, self.channels[node]
+    def _apply(self, agent: Agent) -> None:
+        node, outbox = agent.node, agent.outbox
         posts: list[Post] = []
         for op, a, b in outbox:
             if op is SEND:
-                kind, channel = kinds.get(b.__class__), channels.get(a)
-                if kind is None or channel is None:
-                    self._send_anyhow(node, a, b, posts)
-                    continue
-                kind.sent += 1
-                channel.sent = number = channel.sent + 1
-                if kind.plain and not self._watched:
-                    posts.append((channel, b, number))
-                else:
-                    posts.append(self._watch(kind, channel, b, number))
+                self._post(node, a, b, posts)
             elif op is ENTER:
                 self._enter(node)
             elif op is SET_TIMER:
@@ -270,6 +263,24 @@ class Driver:
         if posts:
             self.world.move(posts)
 
+    def _post(self, node: int, peers: tuple[int, ...], message: Message, posts: list[Post]) -> None:
+        """Count a message to some nodes, number it on its channels, and add it to what is to be moved."""
+        kind = self._kinds.get(message.__class__)
+        if kind is None:
+            raise AgentError(f"node {node} sends a {type(message).__name__}, which its algorithm does not declare")
+        kind.sent += len(peers)
+        channels, plain = self.channels[node], message.__class__ in self._plain
+        for peer in peers:
+            channel = channels.get(peer)
+            if channel is None:
+                channel = Channel(node, peer)
+                if not self._any_node:
+                    self.lost(self._watch(kind, channel, message, 0), "no link")
+                    continue
+                channels[peer] = channel
+            channel.sent = number = channel.sent + 1
+            posts.append((channel, message, number) if plain else self._watch(kind, channel, message, number))
+
     def _watch(self, kind: Kind, channel: Channel, message: Message, number: int) -> Post:
         """Tell of a message that leaves, and put it, or the hole it leaves, on its channel."""
         words = kind.words
@@ -282,20 +293,6 @@ class Driver:
             return channel, Lost(message), number
         return channel, message, number
 
-    def _send_anyhow(self, node: int, peer: int, message: Message, posts: list[Post]) -> None:
-        """A message that nobody declared, or to a node that is no neighbour, or not yet known as a destination."""
-        kind = self._kinds.get(type(message))
-        if kind is None:
-            raise AgentError(f"node {node} sends a {type(message).__name__}, which its algorithm does not declare")
-        kind.sent += 1
-        channel = Channel(node, peer)
-        if self._any_node:
-            self.channels[node][peer] = channel
-            channel.sent = 1
-            posts.append(self._watch(kind, channel, message, 1))
-        else:
-            self.lost(self._watch(kind, channel, message, 0), "no link")
-
     def relayed(self, node: int, channel: Channel, message: Message, number: int) -> None:
         """A node on the way passes a message on, which is charged like one more message."""
         kind = self._kinds[message.__class__]
@@ -307,7 +304,7 @@ class Driver:
     def doom(self, sender: int | None, type_name: str | None) -> None:
         """Lose the next message of a node (or, for None, the next that carries units), of a type if one is named."""
         self._doomed.append((sender, type_name))
-        self._watched = True
+        self._plain = frozenset()  # from now on every message is looked at
 
     def _is_doomed(self, source: int, message: Message) -> bool:
         for index, (sender, type_name) in enumerate(self._doomed):

@@ -90,8 +90,7 @@ class Stage:
         agent = self.agents[node]
         self.script.append(f"{node}: {what}")
         event(agent)
-        outbox, agent.outbox = agent.outbox, []
-        for op, a, b in outbox:
+        for op, a, b in agent.take_outputs():
             if op == SEND:
                 self.script.append(f"     Send {shown(b)} to {a}")
                 self.channels[node, a].append(b)

@@ -15,8 +15,7 @@ from tests.agents.rl_variants import registered
 
 
 def outputs(agent: RaymondTree) -> list[tuple]:
-    taken, agent.outbox = agent.outbox, []
-    return [(peer, type(message)) if op == SEND else op for op, peer, message in taken]
+    return [(peer, type(message)) if op == SEND else op for op, peer, message in agent.take_outputs()]
 
 
 def test_the_tree_is_breadth_first_from_node_0():
@@ -97,8 +96,8 @@ class Forgetful(RaymondTree):
 
     def on_receive(self, peer: int, message: Message) -> None:
         super().on_receive(peer, message)
-        if isinstance(message, Token) and (SEND, self.holder, Request()) in self.outbox:
-            self.outbox.remove((SEND, self.holder, Request()))
+        if isinstance(message, Token):
+            self.outbox = [output for output in self.outbox if not isinstance(output[2], Request)]
 
 
 class Generous(RaymondTree):

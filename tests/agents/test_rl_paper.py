@@ -22,8 +22,7 @@ def node(height, neighbours, *, holds=False, i=5) -> ReverseLink:
 
 def outputs(agent: ReverseLink) -> list[tuple[str, object, object]]:
     """Take what the agent has asked for, with readable names."""
-    taken, agent.outbox = agent.outbox, []
-    return [("send", a, b) if op == SEND else ("enter", a, b) for op, a, b in taken]
+    return [("send", a, b) if op == SEND else ("enter", a, b) for op, a, b in agent.take_outputs()]
 
 
 def sends(agent: ReverseLink) -> list[tuple[int, Message]]:
