@@ -16,6 +16,7 @@ from agents.contract import CANCEL_TIMER, CRITICAL, ENTER, EVICT, REMAINDER, SEN
 from agents.message import Message, fixed_words
 from analysis.audit import Live
 from testbed.channel import Channel, Post
+from testbed.errors import TestbedError
 from testbed.workload import Application
 
 
@@ -56,8 +57,8 @@ class Lost(Message):
     message: Message
 
 
-class AgentError(Exception):
-    """An agent raised an exception: where and when. The cause is attached."""
+class AgentError(TestbedError):
+    """An agent broke the contract or raised an exception, which is attached as the cause."""
 
 
 class Driver:
@@ -136,7 +137,7 @@ class Driver:
             try:
                 agent.on_receive(channel.source, message)
             except Exception as error:
-                raise self._failed(agent.node, f"on_receive({channel.source}, {message})") from error
+                raise self._failed(agent.node, f"on_receive({channel.source}, {message})", error) from error
             if agent.outbox:
                 self._apply(agent)
             if channel.on_arrival is not None:
@@ -236,12 +237,12 @@ class Driver:
         try:
             getattr(agent, event)(*args)
         except Exception as error:
-            raise self._failed(node, f"{event}{args}") from error
+            raise self._failed(node, f"{event}{args}", error) from error
         if agent.outbox:
             self._apply(agent)
 
-    def _failed(self, node: int, event: str) -> AgentError:
-        return AgentError(f"node {node} failed in {event}")
+    def _failed(self, node: int, event: str, error: Exception) -> AgentError:
+        return AgentError(f"node {node} failed in {event}: {type(error).__name__}: {error}")
 
     def _apply(self, agent: Agent) -> None:
         node, outbox = agent.node, agent.outbox

@@ -58,8 +58,7 @@ def run(scenario: Scenario, out: Path, report: Report = no_report) -> Result:
     except AgentError as error:
         (directory.path / "error.txt").write_text("".join(traceback.format_exception(error)), encoding="utf-8")
         directory.end("failed", 1, error=str(error))
-        cause = f"{type(error.__cause__).__name__}: {error.__cause__}" if error.__cause__ else "refused"
-        raise TestbedError(f"{error}: {cause} (traceback in {directory.path / 'error.txt'})") from error
+        raise TestbedError(f"{error} (traceback in {directory.path / 'error.txt'})") from error
     except BaseException as error:
         directory.end("failed", 1, error=repr(error))
         raise

@@ -60,7 +60,7 @@ class Simulation(EventQueue):
             starts = choice.agent.initial(self._start_graph().adjacency(), choice.parameters)
             agents = {node: self.make_agent(node, starts[node]) for node in range(scenario.nodes)}
         except Exception as error:
-            raise AgentError(f"{choice.name} failed to start") from error
+            raise AgentError(f"{choice.name} failed to start: {type(error).__name__}: {error}") from error
         applications = {node: Application(node, scenario.workload, self._streams) for node in range(scenario.nodes)}
         return Driver(
             agents,
