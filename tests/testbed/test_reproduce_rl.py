@@ -10,6 +10,7 @@ from testbed.cli import main
 from testbed.reproduce import rl
 from testbed.reproduce.outcome import Row
 from testbed.reproduce.rl import Cell, run_cells
+from tests.conftest import PROJECT
 
 pytestmark = pytest.mark.xdist_group("reproduce")  # they share one reproduction
 
@@ -36,6 +37,11 @@ def test_every_cell_is_there_under_each_reading(quick):
     assert len(keys) == len(rows)
     assert all(row["measured"] > 0 and row["ci95"] is not None and row["paper"] > 0 for row in rows)
     assert not document["failures"]
+
+
+def test_the_readme_shows_the_command_tried_here():
+    """`testbed reproduce rl --quick`, which the fixture runs."""
+    assert "testbed reproduce rl --quick" in (PROJECT / "README.md").read_text()
 
 
 def test_the_papers_values_are_the_papers():
