@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,9 +64,43 @@ def draw_panels(figure: Panels, path: Path) -> list[Path]:
                 axis.set_yscale("log")
         canvas.supxlabel(figure.x_label, fontsize="medium")
         sns.move_legend(axes[-1], "upper left", bbox_to_anchor=(1.02, 1), title=None, frameon=False)
-        canvas.tight_layout()
-        files = [path.with_suffix(f".{suffix}") for suffix in FORMATS]
-        for file in files:
-            canvas.savefig(file, dpi=200, bbox_inches="tight")
-        plt.close(canvas)
+        return _save(canvas, path)
+
+
+def draw_bars(records: Sequence[dict[str, Any]], measures: Sequence[str], path: Path) -> list[Path]:
+    """One panel a measure, one bar an algorithm, with the 95 % confidence interval of its mean.
+
+    Records have `algorithm`, `measure` and `value`, one per repetition.
+    """
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+    import pandas as pd
+    import seaborn as sns
+
+    data = pd.DataFrame(records)
+    with sns.axes_style("whitegrid"), sns.plotting_context("paper"):
+        canvas, axes = plt.subplots(1, len(measures), figsize=(3.4 * len(measures), 3.2))
+        for axis, measure in zip(axes, measures, strict=True):
+            chosen = data[data["measure"] == measure]
+            sns.barplot(chosen, x="algorithm", y="value", color="0.7", errorbar=("ci", 95), seed=1, ax=axis)
+            axis.set(xlabel="algorithm", ylabel=measure)
+        return _save(canvas, path)
+
+
+def _save(canvas: Any, path: Path) -> list[Path]:
+    import matplotlib.pyplot as plt
+
+    canvas.tight_layout()
+    files = [path.with_suffix(f".{suffix}") for suffix in FORMATS]
+    for file in files:
+        canvas.savefig(file, dpi=200, bbox_inches="tight")
+    plt.close(canvas)
     return files
+
+
+def plots_missing() -> str | None:
+    """None if figures can be drawn here, or how to get what is missing."""
+    found = all(importlib.util.find_spec(name) is not None for name in ("seaborn", "pandas", "matplotlib"))
+    return None if found else "they need the plots extra: ./setup.sh pip install -e '.[plots]' in the project's folder"

@@ -60,6 +60,13 @@ def _parser() -> argparse.ArgumentParser:
     _add_out(one)
     _add_json(one)
 
+    one = _command(commands, "compare", _compare, "run several algorithms on one scenario, side by side")
+    one.add_argument("scenario", type=Path, metavar="SCENARIO", help="a YAML file")
+    one.add_argument("--algorithms", required=True, metavar="A,B,...", help="the first is what the others are held to")
+    _add_overrides(one)
+    _add_out(one)
+    _add_json(one)
+
     one = _command(commands, "reproduce", _reproduce, "run a paper's experiments, the paper's figures beside ours")
     one.add_argument("paper", choices=("rl",), metavar="PAPER", help="rl")
     one.add_argument("--quick", action="store_true", help="fewer repetitions and shorter runs, in under a minute")
@@ -151,6 +158,22 @@ def _run(arguments: argparse.Namespace) -> int:
 
         print(render_run(scenario, result), end="")
     return 0 if result.passed else 1
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from testbed.compare import compare, parse_algorithms
+    from testbed.progress import Progress
+    from testbed.scenario import load
+
+    algorithms = parse_algorithms(arguments.algorithms)
+    scenario = load(_locate(arguments.scenario), _overrides(arguments))
+    with Progress() as progress:
+        comparison = compare(scenario, algorithms, arguments.out, progress)
+    if arguments.json:
+        _print_json(comparison.as_dict())
+    else:
+        print(comparison.render(), end="")
+    return 1 if comparison.failures else 0
 
 
 def _reproduce(arguments: argparse.Namespace) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from analysis.plots import plots_missing
 
 
 @dataclass(frozen=True)
@@ -86,9 +87,3 @@ class Outcome:
         (self.out / "figures.json").write_text(json.dumps(self.records) + "\n", encoding="utf-8")
         if plots_missing() is None:
             self.draw(self.records, self.out)
-
-
-def plots_missing() -> str | None:
-    """None if figures can be drawn here, or how to get what is missing."""
-    found = all(importlib.util.find_spec(name) is not None for name in ("seaborn", "pandas", "matplotlib"))
-    return None if found else "they need the plots extra: ./setup.sh pip install -e '.[plots]' in the project's folder"
