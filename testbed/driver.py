@@ -131,15 +131,14 @@ class Driver:
             if number <= channel.arrived:
                 self._tell_disorder(channel, message, number)
             channel.arrived = number
-            if message.__class__ not in plain and not self._tell_arrival(channel, message, number):
-                continue
-            agent = agents[channel.target]
-            try:
-                agent.on_receive(channel.source, message)
-            except Exception as error:
-                raise self._failed(agent.node, f"on_receive({channel.source}, {message})", error) from error
-            if agent.outbox:
-                self._apply(agent)
+            if message.__class__ in plain or self._tell_arrival(channel, message, number):
+                agent = agents[channel.target]
+                try:
+                    agent.on_receive(channel.source, message)
+                except Exception as error:
+                    raise self._failed(agent.node, f"on_receive({channel.source}, {message})", error) from error
+                if agent.outbox:
+                    self._apply(agent)
             if channel.on_arrival is not None:
                 channel.on_arrival(channel)
 

@@ -3,10 +3,10 @@
 import pytest
 
 from agents.contract import Agent
-from agents.rl import Request
+from agents.rl import LinkInfo, Request
 from testbed.driver import AgentError
 from tests.agents.rl_variants import registered
-from tests.testbed.simulate import ALL_OK, simulate
+from tests.testbed.simulate import ALL_OK, prepare, simulate
 
 RANDOM = {"kind": "random", "connectivity": 0.5, "link_change_rate": 0.1}
 
@@ -174,3 +174,18 @@ def test_an_agent_that_raises_is_named():
     """Which node, in which event."""
     with registered(Broken), pytest.raises(AgentError, match=r"node \d failed in on_request"):
         simulate()
+
+
+def test_a_link_falls_even_if_the_last_message_on_it_is_lost():
+    """The hole that a lost message leaves arrives like a message, and lets the link fall."""
+    topology = {"kind": "explicit", "links": [[0, 1], [1, 2], [0, 2]]}
+    run = prepare(nodes=3, topology=topology, workload={"rate": 1e-9}, duration=20.0)
+    world = run.world
+    world.driver.doom(0, "LinkInfo")
+    agent = world.driver.agents[0]
+    agent.send(1, LinkInfo(agent.my_height))
+    world.driver._apply(agent)
+    world.links.down(0, 1)
+    world.run_all(lambda share: None)
+    assert [(event["t"], event["lag"]) for event in run.diary.of("link_down")] == [(1.0, 10**9)] * 2
+    assert [event["type"] for event in run.diary.of("lost")] == ["LinkInfo"]
