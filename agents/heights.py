@@ -23,6 +23,11 @@ def is_lowest(mine: Height, heights: Mapping[int, Height]) -> bool:
     return bool(heights) and mine < min(heights.values())
 
 
+def is_highest(mine: Height, heights: Mapping[int, Height]) -> bool:
+    """Whether all links are outgoing; not so for a node that has none."""
+    return bool(heights) and mine > max(heights.values())
+
+
 def lower_than(height: Height, node: int) -> Height:
     """The height that `node` takes when it receives the token from a node of the given height."""
     return (height[0], height[1] - 1, node)
@@ -37,6 +42,16 @@ def raised(mine: Height, heights: Mapping[int, Height]) -> Height:
     level = 1 + min(height[0] for height in heights.values())
     peers = [height[1] for height in heights.values() if height[0] == level]
     return (level, min(peers) - 1 if peers else mine[1], mine[2])
+
+
+def lowered(mine: Height, heights: Mapping[int, Height]) -> Height:
+    """The reverse of `raised`: sink just below the highest neighbours, and stay above those already that low.
+
+    Lines 1-3 of LowerHeight in the KRL paper.
+    """
+    level = max(height[0] for height in heights.values()) - 1
+    peers = [height[1] for height in heights.values() if height[0] == level]
+    return (level, max(peers) + 1 if peers else mine[1], mine[2])
 
 
 def by_distance(graph: Graph, root: int) -> list[Height]:

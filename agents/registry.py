@@ -1,10 +1,14 @@
 """Every algorithm the testbed knows, by the name a scenario uses. A new one is one file and one line here."""
 
 from agents.contract import Agent
+from agents.krl import KReverseLink
+from agents.krlf import KReverseLinkForwarding
 from agents.raymond_tree import RaymondTree
 from agents.rl import ReverseLink
 
 ALGORITHMS: dict[str, type[Agent]] = {
     "rl": ReverseLink,
     "raymond-tree": RaymondTree,
+    "krl": KReverseLink,
+    "krlf": KReverseLinkForwarding,
 }

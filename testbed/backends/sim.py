@@ -89,6 +89,12 @@ class Simulation(EventQueue):
         """End the run after what happens now."""
         self.at(self.now, self._halt, "every request served")
 
+    def _expect_entry(self, entries: int) -> None:
+        """A run that is to last for so many entries would never end if there were no more of them."""
+        if self.driver.entries == entries and self.driver.waiting():
+            self._halt("no entry for as long as drain allows")
+        self.at(self.now + to_ticks(self.scenario.drain), self._expect_entry, self.driver.entries)
+
     def _give_up(self) -> None:
         self._halt("drain expired")
 
@@ -111,6 +117,8 @@ class Simulation(EventQueue):
         self.faults.begin()
         if scenario.duration is not None:
             self.at(to_ticks(scenario.duration), self.driver.stop)
+        else:
+            self._expect_entry(-1)
         why = self.run(lambda: report(self._progress()))
         self._account(why)
 

@@ -4,8 +4,11 @@ import math
 
 import pytest
 
+from agents.contract import WAITING
 from agents.message import Message
+from agents.rl import ReverseLink
 from testbed.graph import Graph
+from tests.agents.rl_variants import registered
 from tests.testbed.simulate import ALL_OK, prepare, simulate
 
 MOBILE = {"kind": "random", "connectivity": 0.3, "link_change_rate": 0.2}
@@ -214,3 +217,23 @@ def test_warmup_is_left_out_of_the_metrics():
     assert whole.diary.of("enter") == later.diary.of("enter")
     counted = later.audit.metrics()["entries"]
     assert counted == sum(event["t"] >= 200 for event in later.diary.of("enter")) < whole.audit.metrics()["entries"]
+
+
+class Deaf(ReverseLink):
+    """Takes requests and does nothing about them."""
+
+    def on_request(self, demand) -> None:
+        self.status = WAITING
+        self.set_timer("again", 10**9)  # never silent, so that the run does not end for want of events
+
+    def on_timer(self, name: str) -> None:
+        self.set_timer("again", 10**9)
+
+
+def test_entries_that_never_come_end_a_run():
+    """With `entries` and no entry for as long as `drain` allows, the run ends, and says starvation."""
+    with registered(Deaf):
+        run = simulate(entries=50, drain=200.0)
+    assert run.diary.events[-1]["reason"] == "no entry for as long as drain allows"
+    assert run.diary.events[-1]["t"] <= 400
+    assert run.verdicts["starvation"] == "failed"

@@ -1,0 +1,309 @@
+"""KRL, k-mutual exclusion by link reversal.
+
+J. E. Walter, G. Cao, M. Mohanty: A K-Mutual Exclusion Algorithm for Wireless Ad Hoc Networks. POMC 2001. Line numbers
+in comments are those of its appendix.
+
+RL with k tokens: a node may hold several, and requests run downhill to the nearest holder. A holder with nobody above
+lowers its height, so that requests can reach it. Assumes what RL assumes, and k < n.
+
+Deviations from the printed pseudocode (tests/agents/test_krl_defects.py has the runs and the cases):
+
+1. With N empty, a node is neither a sink nor has anybody to ask, as in RL. Without it seed 16 takes a minimum over
+   nothing.
+2. A `next` outside N counts as reversed, as in RL. Without it seed 16 starves a node.
+3. A node that has nobody to ask points `next` at itself, as in RL. Without it schedule 201 starves a node.
+4. Line 3 of release lowers the height only of a node that still holds a token. Without it, nodes of a static network
+   raise their heights, where section 4.2 says that none will have to.
+5. The heights expected in acknowledgements are kept apart from height[j], one for each token sent. Line 3 of Token
+   overwrites height[j]: when two tokens cross on a link, the acknowledgement no longer equals it, and receivedLI[j]
+   stays false. Found by hand; no random run was seen to starve of it.
+6. Line 8 of Token, the acknowledgement, is outside the `if`. Without it schedule 64 starves a node. The height it
+   carries is the one the sender expects, not always the node's own, which may be lower still.
+7. A token holder never forwards a request (line 13 of LinkInfo). Without it holders ask others for tokens; no run was
+   seen to fail of it.
+8. A node that passes a token on and keeps another has `next` at itself, as the data structures say. No run was seen to
+   fail without it.
+
+LowerHeight tells the links that are incoming afterwards, as its line 4 says and the overview does not.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from random import Random
+from typing import Any, ClassVar, Self
+
+from agents.contract import CRITICAL, REMAINDER, WAITING, Agent, Demand, Graph, Parameters
+from agents.heights import Height, is_highest, is_lowest, lower_than, lowered, lowest, raised
+from agents.message import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Request(Message):
+    """Asks the receiver for a token on behalf of the sender."""
+
+    height: Height
+
+
+@dataclass(frozen=True, slots=True)
+class Token(Message):
+    """One of the k privileges to enter the critical section."""
+
+    units: ClassVar[int] = 1
+    height: Height
+
+
+@dataclass(frozen=True, slots=True)
+class LinkInfo(Message):
+    """The sender's height."""
+
+    height: Height
+
+
+@dataclass(frozen=True)
+class KParameters(Parameters):
+    """`k`: how many tokens there are."""
+
+    k: int = 3
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise ValueError("k at least 1")
+
+    def check(self, nodes: int) -> None:
+        """The paper assumes k < n."""
+        if self.k >= nodes:
+            raise ValueError(f"k less than the number of nodes, {nodes}")
+
+
+@dataclass(frozen=True, slots=True)
+class Initial:
+    """What a node starts with: its own height, its neighbours' heights, and how many tokens it holds."""
+
+    height: Height
+    neighbours: tuple[Height, ...]
+    tokens: int
+
+
+class KReverseLink(Agent):
+    """The mutual exclusion process of node i."""
+
+    messages = (Request, Token, LinkInfo)
+    parameters = KParameters
+    summary = "k tokens by link reversal (Walter, Cao, Mohanty 2001)"
+
+    def __init__(self, node: int, initial: Initial) -> None:
+        super().__init__(node)
+        self.my_height = initial.height  # myHeight
+        self.height = {height[2]: height for height in initial.neighbours}  # height[j]; its keys are N, ascending
+        self.tokens = initial.tokens  # numTokens; tokenHolder is whether there are any
+        self.next = node if self.tokens or not self.height else lowest(self.height)
+        self.queue: list[int] = []  # Q
+        self.awaiting_info: dict[int, list[Height]] = {}  # the j with receivedLI[j] false, and the heights to come
+        self.forming: dict[int, Height] = {}  # the j with forming[j] true, and formHeight[j]
+
+    @classmethod
+    def capacity(cls, parameters: KParameters) -> int:
+        """k."""
+        return parameters.k
+
+    @classmethod
+    def initial(cls, graph: Graph, parameters: KParameters) -> list[Initial]:
+        """Nodes 0 to k-1 hold a token each; heights lead to them, and each has somebody above it (the appendix)."""
+        n, k = len(graph), parameters.k
+        to_holder = _distances(graph, range(k))
+        to_other = _distances(graph, range(k, n))
+        heights = [(0, to_holder.get(i, n) if i >= k else 1 - to_other.get(i, 1), i) for i in range(n)]
+        return [Initial(heights[i], tuple(heights[j] for j in graph[i]), int(i < k)) for i in range(n)]
+
+    @classmethod
+    def blank(cls, node: int, parameters: Any) -> Initial:
+        """A node that comes back knows nobody."""
+        return Initial((0, 0, node), (), 0)
+
+    @classmethod
+    def start(cls, node: int, initial: Initial, parameters: Any, rng: Random) -> Self:
+        """KRL draws no random numbers."""
+        return cls(node, initial)
+
+    @property
+    def units(self) -> int:
+        """The tokens held, the one in use included."""
+        return self.tokens
+
+    # -- events, in the paper's order --------------------------------------------------------------------------------
+
+    def on_request(self, demand: Demand) -> None:
+        """When node i requests access to the CS."""
+        self.require(REMAINDER, "request")
+        self.status = WAITING  # l. 1
+        self.queue.append(self.node)  # l. 2
+        if not self.tokens:  # l. 3
+            if len(self.queue) == 1:  # l. 4
+                self.forward_request()
+        else:
+            self.give_token_to_next()  # l. 5
+
+    def on_release(self) -> None:
+        """When node i releases the CS."""
+        self.require(CRITICAL, "release")
+        if self.queue:  # l. 1
+            self.give_token_to_next()
+        self.status = REMAINDER  # l. 2
+        self.lower_if_highest()  # l. 3-4
+
+    def on_receive(self, peer: int, message: Message) -> None:
+        """When a message is received at node i from node j."""
+        if isinstance(message, LinkInfo):
+            self.on_link_info(peer, message.height)
+        elif isinstance(message, Request):
+            self.on_request_message(peer, message.height)
+        elif isinstance(message, Token):
+            self.on_token(peer, message.height)
+        else:
+            raise self.refuse(peer, message)
+
+    def on_request_message(self, j: int, h: Height) -> None:
+        """When Request(h) received at node i from node j."""
+        if j in self.awaiting_info:  # l. 1
+            return
+        self.height[j] = h  # l. 2
+        if self.my_height < h and j not in self.queue:  # l. 3
+            self.queue.append(j)
+        if self.tokens:  # l. 4
+            if self.queue and (self.status is REMAINDER or (self.status is CRITICAL and self.tokens > 1)):  # l. 5
+                self.give_token_to_next()  # l. 6
+        elif self.is_sink():  # l. 8
+            self.raise_height()  # l. 9
+        elif self.queue == [j] or (self.queue and not self.leads_on()):  # l. 10
+            self.forward_request()  # l. 11
+
+    def on_token(self, j: int, h: Height) -> None:
+        """When Token(h) received at node i from node j."""
+        self.tokens += 1  # l. 1-2
+        self.height[j] = h  # l. 3
+        told = lower_than(h, self.node)
+        if self.my_height > h:  # l. 4
+            mine = self.my_height
+            self.send_all([k for k, height in self.height.items() if height < mine and k != j], LinkInfo(told))  # l. 5
+            self.my_height = told  # l. 6-7
+        self.send(j, LinkInfo(told))  # l. 8
+        if self.queue:  # l. 9
+            self.give_token_to_next()
+        else:
+            self.next = self.node  # l. 10
+
+    def on_link_info(self, j: int, h: Height) -> None:
+        """When LinkInfo(h) received at node i from node j."""
+        if j in self.forming:
+            if self.forming.pop(j) != self.my_height:  # l. 2, 4
+                self.send(j, LinkInfo(self.my_height))  # l. 3
+            self.height = dict(sorted({**self.height, j: h}.items()))  # l. 1
+        if j not in self.awaiting_info:  # l. 5
+            self.height[j] = h
+        elif h in self.awaiting_info[j]:  # l. 6
+            self.awaiting_info[j].remove(h)
+            if not self.awaiting_info[j]:
+                del self.awaiting_info[j]
+        if j in self.queue and self.my_height > self.height[j]:  # l. 7
+            self.queue.remove(j)
+        self.lower_if_highest()  # l. 8-10
+        if not self.tokens and not self.leads_on():
+            if self.is_sink():  # l. 11
+                self.raise_height()  # l. 12
+            elif self.queue:  # l. 13
+                self.forward_request()  # l. 14
+
+    def on_link_down(self, peer: int) -> None:
+        """When failure of link to j detected at node i."""
+        self.height.pop(peer, None)  # l. 1
+        self.forming.pop(peer, None)
+        if peer in self.queue:  # l. 2
+            self.queue.remove(peer)
+        self.awaiting_info.pop(peer, None)  # l. 3
+        if not self.tokens:  # l. 4
+            if self.is_sink():  # l. 5
+                self.raise_height()  # l. 6
+            elif self.queue and self.next not in self.height:  # l. 7
+                self.forward_request()  # l. 8
+        else:
+            self.lower_if_highest()  # l. 9-10
+
+    def on_link_up(self, peer: int) -> None:
+        """When formation of link to j detected at node i."""
+        self.send(peer, LinkInfo(self.my_height))  # l. 1
+        self.forming[peer] = self.my_height  # l. 2-3
+
+    # -- procedures, in the paper's order ----------------------------------------------------------------------------
+
+    def forward_request(self) -> None:
+        """Procedure ForwardRequest()."""
+        if not self.height:
+            self.next = self.node
+            return
+        self.next = lowest(self.height)  # l. 1
+        self.send(self.next, Request(self.my_height))  # l. 2
+
+    def give_token_to_next(self) -> None:
+        """Procedure GiveTokenToNext(), only called when Q is not empty."""
+        head = self.queue.pop(0)  # l. 1
+        if head == self.node:  # l. 11
+            self.next = head
+            self.status = CRITICAL  # l. 12
+            self.enter()  # l. 13
+            return
+        self.send_token(head)  # l. 3-8
+        if not self.tokens and self.queue:  # l. 9
+            self.send(head, Request(self.my_height))  # l. 10
+
+    def send_token(self, head: int) -> None:
+        """Lines 3-8 of GiveTokenToNext, which forwarding shares."""
+        self.tokens -= 1  # l. 3-5
+        self.next = self.node if self.tokens else head
+        expected = self.height[head] = lower_than(self.my_height, head)  # l. 6
+        self.awaiting_info.setdefault(head, []).append(expected)  # l. 7
+        self.send(head, Token(self.my_height))  # l. 8
+
+    def raise_height(self) -> None:
+        """Procedure RaiseHeight()."""
+        self.my_height = raised(self.my_height, self.height)  # l. 1-3
+        self.send_all(self.height, LinkInfo(self.my_height))  # l. 4
+        self.queue = [k for k in self.queue if k not in self.height or self.my_height < self.height[k]]  # l. 5-6
+        if self.queue:  # l. 7
+            self.forward_request()
+
+    def lower_height(self) -> None:
+        """Procedure LowerHeight()."""
+        self.my_height = lowered(self.my_height, self.height)  # l. 1-3
+        self.send_all([k for k, height in self.height.items() if height > self.my_height], LinkInfo(self.my_height))
+
+    # -- conditions --------------------------------------------------------------------------------------------------
+
+    def is_sink(self) -> bool:
+        """Whether every link is incoming."""
+        return is_lowest(self.my_height, self.height)
+
+    def leads_on(self) -> bool:
+        """Whether the link to `next` is there and outgoing."""
+        onward = self.height.get(self.next)
+        return onward is not None and onward < self.my_height
+
+    def lower_if_highest(self) -> None:
+        """A token holder with no incoming link lowers its height, so that requests can reach it."""
+        if self.tokens and is_highest(self.my_height, self.height):
+            self.lower_height()
+
+
+def _distances(graph: Graph, roots: Iterable[int]) -> dict[int, int]:
+    """Hops from the nearest root."""
+    hops = dict.fromkeys(roots, 0)
+    frontier = deque(hops)
+    while frontier:
+        node = frontier.popleft()
+        for peer in graph[node]:
+            if peer not in hops:
+                hops[peer] = hops[node] + 1
+                frontier.append(peer)
+    return hops

@@ -1,0 +1,65 @@
+"""KRLF, KRL with token forwarding: a token that nobody asks for is passed on, and meets those who wait elsewhere.
+
+J. E. Walter, G. Cao, M. Mohanty: A K-Mutual Exclusion Algorithm for Wireless Ad Hoc Networks. POMC 2001, section 4.4
+and "Pseudocode for KRL with token forwarding" in its appendix, whose line numbers the comments cite. What is not here
+is as in `agents.krl`. Tokens never rest, so messages are sent even when nobody asks.
+
+Deviations from the printed pseudocode, besides those of `agents.krl`: lines 4-5 of release are missing in print, and
+are taken to be lines 3-4 of KRL's; a node without neighbours keeps its token; line 3 of PickLowest is garbled, and is
+taken to mean the lowest of the neighbours not visited yet, as section 4.4 says; a token in use by the node's own
+critical section is not forwarded when another arrives.
+"""
+
+from __future__ import annotations
+
+from agents.contract import CRITICAL, REMAINDER
+from agents.heights import Height, lowest
+from agents.krl import Initial, KReverseLink
+
+
+class KReverseLinkForwarding(KReverseLink):
+    """The mutual exclusion process of node i."""
+
+    summary = "k tokens by link reversal, idle tokens forwarded (Walter, Cao, Mohanty 2001)"
+
+    def __init__(self, node: int, initial: Initial) -> None:
+        super().__init__(node, initial)
+        self.visited: set[int] = set()  # the j with visited[j] true
+
+    def on_release(self) -> None:
+        """When node i releases the CS."""
+        self.require(CRITICAL, "release")
+        if self.queue:  # l. 1
+            self.give_token_to_next()
+        else:
+            self.forward_token()  # l. 3
+        self.status = REMAINDER  # l. 6
+        self.lower_if_highest()
+
+    def on_token(self, j: int, h: Height) -> None:
+        """When Token(h) received at node i from node j."""
+        self.visited.add(j)  # l. 1
+        super().on_token(j, h)  # l. 2-10
+        if not self.queue and self.idle_tokens():  # l. 11
+            self.forward_token()  # l. 12
+
+    def on_link_up(self, peer: int) -> None:
+        """When formation of link to j detected at node i."""
+        super().on_link_up(peer)  # l. 1-3
+        self.visited.discard(peer)  # l. 4
+
+    def idle_tokens(self) -> int:
+        """Tokens that are not in use by the node's own critical section."""
+        return self.tokens - (self.status is CRITICAL)
+
+    def forward_token(self) -> None:
+        """Procedure PickLowest&ForwardToken()."""
+        if not self.height:  # nobody to forward it to
+            return
+        fresh = {k: height for k, height in self.height.items() if k not in self.visited}
+        if not fresh:  # l. 1
+            self.visited.clear()  # l. 2
+            fresh = self.height
+        head = lowest(fresh)  # l. 3
+        self.visited.add(head)  # l. 4
+        self.send_token(head)  # l. 5-10

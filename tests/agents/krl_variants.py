@@ -1,0 +1,146 @@
+"""KRL as printed, line by line, and KRL with a line broken: what the tests must be able to tell from the real one."""
+
+from agents.contract import CRITICAL, REMAINDER
+from agents.heights import Height, is_highest, lower_than, lowest
+from agents.krl import KReverseLink, LinkInfo, Request
+from agents.krlf import KReverseLinkForwarding
+
+# -- each deviation undone, the others kept ----------------------------------------------------------------------------
+
+
+class EmptyNeighbourhood(KReverseLink):
+    """Deviation 1 undone: with N empty, a node is lower than all its neighbours, and asks the lowest of none."""
+
+    def is_sink(self) -> bool:
+        return all(self.my_height < height for height in self.height.values())
+
+    def forward_request(self) -> None:
+        self.next = lowest(self.height)
+        self.send(self.next, Request(self.my_height))
+
+
+class StaleNext(KReverseLink):
+    """Deviation 2 undone: `next` is compared by the height it had when it left N."""
+
+    def on_link_down(self, peer: int) -> None:
+        self.remembered = {**getattr(self, "remembered", {}), peer: self.height[peer]}
+        super().on_link_down(peer)
+
+    def leads_on(self) -> bool:
+        heights = {**getattr(self, "remembered", {}), **self.height, self.node: self.my_height}
+        return not self.is_sink() and self.my_height >= heights[self.next]
+
+
+class ReturningNext(KReverseLink):
+    """Deviation 3 undone: a node that has nobody to ask keeps its old `next`."""
+
+    def forward_request(self) -> None:
+        if self.height:
+            super().forward_request()
+
+
+class UnguardedRelease(KReverseLink):
+    """Deviation 4 undone: release lowers the height of a node that holds no token any more."""
+
+    def on_release(self) -> None:
+        self.require(CRITICAL, "release")
+        if self.queue:
+            self.give_token_to_next()
+        self.status = REMAINDER
+        if is_highest(self.my_height, self.height):
+            self.lower_height()
+
+
+class CrossingTokens(KReverseLink):
+    """Deviation 5 undone: line 3 of Token overwrites the height that the acknowledgement is compared with."""
+
+    def on_token(self, j: int, h: Height) -> None:
+        if j in self.awaiting_info:
+            self.awaiting_info[j] = [h]
+        super().on_token(j, h)
+
+
+class SilentAcknowledgement(KReverseLink):
+    """Deviation 6 undone: line 8 of Token inside the `if`, so a node that is low already acknowledges nothing."""
+
+    def on_token(self, j: int, h: Height) -> None:
+        low = self.my_height < h
+        super().on_token(j, h)
+        if low:
+            told = LinkInfo(lower_than(h, self.node))
+            self.outbox = [output for output in self.outbox if output[1:] != ((j,), told)]
+
+
+class AskingHolder(KReverseLink):
+    """Deviation 7 undone: line 13 of LinkInfo lets a token holder forward a request."""
+
+    def on_link_info(self, j: int, h: Height) -> None:
+        super().on_link_info(j, h)
+        if self.tokens and self.queue and not self.leads_on():
+            self.forward_request()
+
+
+class KeptNext(KReverseLink):
+    """Deviation 8 undone: `next` points at who got the token, although others are kept."""
+
+    def send_token(self, head: int) -> None:
+        super().send_token(head)
+        self.next = head
+
+
+UNDONE = (EmptyNeighbourhood, StaleNext, ReturningNext, UnguardedRelease, CrossingTokens, SilentAcknowledgement,
+          AskingHolder, KeptNext)  # fmt: skip
+
+
+# -- mutants -----------------------------------------------------------------------------------------------------------
+
+
+class KeptToken(KReverseLink):
+    """GiveTokenToNext without line 3: numTokens--."""
+
+    def send_token(self, head: int) -> None:
+        super().send_token(head)
+        self.tokens += 1
+
+
+class ForgottenRequest(KReverseLink):
+    """GiveTokenToNext without lines 9-10: nobody asks for the token back."""
+
+    def give_token_to_next(self) -> None:
+        super().give_token_to_next()
+        self.outbox = [output for output in self.outbox if not isinstance(output[2], Request)]
+
+
+class ReversedComparison(KReverseLink):
+    """Line 3 of Request the wrong way round."""
+
+    def on_request_message(self, j: int, h: Height) -> None:
+        above = self.my_height < h and j not in self.queue
+        super().on_request_message(j, h)
+        if above and j in self.queue:
+            self.queue.remove(j)
+
+
+def forwarding(mutant: type[KReverseLink]) -> type[KReverseLinkForwarding]:
+    """The same mutation of KRLF."""
+    return type(f"{mutant.__name__}Forwarding", (mutant, KReverseLinkForwarding), {"__doc__": mutant.__doc__})
+
+
+class NeverResting(KReverseLinkForwarding):
+    """PickLowest&ForwardToken gives away the token that the node's own critical section uses."""
+
+    def idle_tokens(self) -> int:
+        return self.tokens
+
+
+class NeverServing(KReverseLinkForwarding):
+    """Every token is forwarded, whoever waits."""
+
+    def give_token_to_next(self) -> None:
+        self.forward_token()
+
+
+MUTANTS = {
+    "krl": (KeptToken, ForgottenRequest, ReversedComparison),
+    "krlf": (forwarding(KeptToken), NeverResting, NeverServing),
+}

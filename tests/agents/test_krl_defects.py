@@ -1,0 +1,95 @@
+"""What the printed pseudocode of KRL does, for each deviation in the agent's docstring."""
+
+import pytest
+
+from agents.contract import ONE_UNIT
+from agents.krl import Initial, KReverseLink, LinkInfo, Request, Token
+from testbed.driver import AgentError
+from tests.agents.k_stage import play
+from tests.agents.krl_variants import (
+    AskingHolder,
+    CrossingTokens,
+    EmptyNeighbourhood,
+    KeptNext,
+    ReturningNext,
+    SilentAcknowledgement,
+    StaleNext,
+    UnguardedRelease,
+)
+from tests.agents.random_runs import run_once
+from tests.agents.rl_variants import registered
+
+SEED, K = 16, {"name": "krl", "k": 1}
+
+
+def node(agent: type[KReverseLink], height, neighbours, tokens: int) -> KReverseLink:
+    """Node 5 among neighbours given as (h1, h2, id)."""
+    return agent(5, Initial((*height, 5), tuple(neighbours), tokens))
+
+
+def test_deviation_1_a_minimum_over_nothing():
+    """A node whose last link fails while another forms."""
+    with registered(EmptyNeighbourhood, "krl"), pytest.raises(AgentError, match="arg is an empty sequence"):
+        run_once(SEED, algorithm=K)
+    assert not run_once(SEED, algorithm=K).failures
+
+
+def test_deviation_2_a_next_that_has_left():
+    """Compared by the height it had, a `next` that has left is never replaced."""
+    with registered(StaleNext, "krl"):
+        assert list(run_once(SEED, algorithm=K).failures) == ["starvation"]
+
+
+def test_deviation_3_a_next_that_returns():
+    """The first neighbour to come back is the old `next`, which was never asked."""
+    with pytest.raises(AssertionError, match="starved"):
+        play(201, ReturningNext)
+    play(201)
+
+
+def test_deviation_4_a_release_without_a_token():
+    """Section 4.2: in a static network no node will have to raise its height. As printed, some do."""
+
+    def raises_heights(agent: type[KReverseLink]) -> bool:
+        return any(one.my_height[0] > 0 for seed in range(60) for one in play(seed, agent, static=True).agents.values())
+
+    assert raises_heights(UnguardedRelease)
+    assert not raises_heights(KReverseLink)
+
+
+@pytest.mark.parametrize(("agent", "heard"), [(KReverseLink, True), (CrossingTokens, False)])
+def test_deviation_5_tokens_that_cross(agent, heard):
+    """Node 5 sends 1 a token while 1 sends it one. The acknowledgement must open the link for requests again."""
+    one = node(agent, (0, 0), [(0, 1, 1)], tokens=1)
+    one.on_receive(1, Request((0, 1, 1)))
+    one.on_receive(1, Token((0, 1, 1)))
+    one.on_receive(1, LinkInfo((0, -1, 1)))
+    one.take_outputs()
+    one.on_receive(1, Request((0, 7, 1)))
+    assert any(isinstance(message, Token) for _, _, message in one.take_outputs()) is heard
+
+
+def test_deviation_6_an_acknowledgement_that_never_comes():
+    """As printed, a node that is low already does not acknowledge a token."""
+    with pytest.raises(AssertionError, match="starved"):
+        play(64, SilentAcknowledgement)
+    play(64)
+
+
+@pytest.mark.parametrize(("agent", "asks"), [(KReverseLink, False), (AskingHolder, True)])
+def test_deviation_7_a_holder_that_asks(agent, asks):
+    """A holder in its critical section, with somebody queued, hears of a height."""
+    one = node(agent, (0, 0), [(0, 1, 1), (0, 2, 2)], tokens=1)
+    one.on_request(ONE_UNIT)
+    one.on_receive(1, Request((0, 1, 1)))
+    one.take_outputs()
+    one.on_receive(2, LinkInfo((0, 3, 2)))
+    assert any(isinstance(message, Request) for _, _, message in one.take_outputs()) is asks
+
+
+@pytest.mark.parametrize(("agent", "next_"), [(KReverseLink, 5), (KeptNext, 1)])
+def test_deviation_8_a_holder_points_at_itself(agent, next_):
+    """With two tokens, one is passed on."""
+    one = node(agent, (0, 0), [(0, 1, 1)], tokens=2)
+    one.on_receive(1, Request((0, 1, 1)))
+    assert (one.tokens, one.next) == (1, next_)

@@ -1,0 +1,81 @@
+"""KRL and KRLF under random graphs, schedules and link changes: at most k inside, k tokens, everybody served."""
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from agents.registry import ALGORITHMS
+from testbed.driver import AgentError
+from tests.agents.k_stage import play
+from tests.agents.krl_variants import MUTANTS
+from tests.agents.random_runs import MIN_CHANGES, MIN_ENTRIES, MIN_NODES, run_once, spread
+from tests.agents.rl_variants import registered
+from tests.testbed.simulate import ALL_OK, simulate
+
+RUNS, BATCHES = 2_000, 4
+both = pytest.mark.parametrize("name", ["krl", "krlf"])
+
+
+@both
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_two_thousand_random_runs(name, batch, record_property):
+    """Theorems 1 and 2: at least 2,000 runs of 8 or more nodes, 40 or more entries, 15 or more link changes."""
+    runs = []
+    seed = batch * 1_000_000
+    while len(runs) < RUNS // BATCHES:
+        run = run_once(seed, algorithm={"name": name, "k": seed % 4 + 1})
+        assert not run.failures, f"seed {seed}: {run.failures}"
+        seed += 1
+        large = run.metrics["entries"] >= MIN_ENTRIES and run.link_changes >= MIN_CHANGES
+        if large and run.scenario.nodes >= MIN_NODES:
+            runs.append(run)
+    record_property(
+        f"{name}, {len(runs)} runs, least / median / greatest",
+        f"nodes {spread([run.scenario.nodes for run in runs])}, "
+        f"entries {spread([run.metrics['entries'] for run in runs])}, "
+        f"link changes {spread([run.link_changes for run in runs])}",
+    )
+
+
+@both
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+@given(seed=st.integers(0, 2**32))
+@example(seed=201)
+@example(seed=64)
+def test_any_schedule(name, seed):
+    """Any interleaving of deliveries, requests and link changes: k-mutual exclusion, k tokens, no starvation."""
+    assert play(seed, ALGORITHMS[name]).waiting() == []
+
+
+@pytest.mark.parametrize(("name", "mutant"), [(name, one) for name, mutants in MUTANTS.items() for one in mutants])
+def test_mutants_are_caught(name, mutant):
+    """A random run tells a broken agent from a whole one, within a few seeds."""
+
+    def fails(seed: int) -> bool:
+        try:
+            return bool(run_once(seed, algorithm={"name": name, "k": seed % 4 + 1}).failures)
+        except AgentError:
+            return True
+
+    with registered(mutant, name):
+        assert any(fails(seed) for seed in range(20)), f"{mutant.__name__}: {mutant.__doc__}"
+
+
+@both
+def test_a_part_with_a_token_goes_on(name):
+    """Cut in two, both parts go on if both have tokens; the rest is served after the heal."""
+    faults = [{"at": 100.0, "kind": "cut", "group": [0, 1, 2, 3]}, {"at": 200.0, "kind": "heal"}]
+    run = simulate(algorithm={"name": name, "k": 2}, faults=faults, workload={"rate": 0.1})
+    assert [event for event in run.diary.of("enter") if 110 < event["t"] < 200]
+    assert run.verdicts == ALL_OK
+
+
+@both
+def test_survivors_go_on_with_the_tokens_they_hold(name):
+    """The paper's only condition: not all token holders fail. The report says how many tokens were lost."""
+    faults = [{"at": 100.0, "kind": "crash", "holder": True}]
+    run = simulate(algorithm={"name": name, "k": 3}, faults=faults, workload={"rate": 0.1}, drain=500.0)
+    assert run.diary.of("crash")[0]["units"] >= 1
+    assert "lost to injected faults" in run.details["conservation"]
+    assert run.verdicts == ALL_OK
+    assert len([event for event in run.diary.of("enter") if event["t"] > 110]) > 20
