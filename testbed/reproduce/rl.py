@@ -257,6 +257,19 @@ TITLES = {1: "Table 1: waiting time per CS entry (time units)", 2: "Table 2: mes
 NAMES = {"rl": "RL", "raymond-tree": "RR"}
 
 
+def run_lengths(rows: list[Row]) -> str:
+    """How long the cells were run; the longer a mobile run, the further its graph has come from the initial one."""
+    cells: dict[float, list[str]] = {}
+    for row in rows:
+        name = f"{row.load} load, {row.mobility} mobility" + (f", {row.reading}" if row.mobility != "zero" else "")
+        names = cells.setdefault(row.duration, [])
+        if name not in names:
+            names.append(name)
+    usual = max(cells, key=lambda duration: len(cells[duration]))
+    special = [f"{length:g} ({'; '.join(names)})" for length, names in sorted(cells.items()) if length != usual]
+    return ", ".join([*special, f"{usual:g} (all others)"])
+
+
 def render(rows: list[Row], short: list[Row]) -> str:
     """The tables as Markdown, and which cells agree with the paper under which reading."""
     parts = []
@@ -276,6 +289,7 @@ def render(rows: list[Row], short: list[Row]) -> str:
             lines.append(cells)
         parts.append(Table([name.strip() for name in header], lines).render("md"))
     parts.append(f"`*`: within {AGREES:.0%} of the paper, or equal to it when rounded as the paper rounds.\n")
+    parts.append(f"Run lengths, which the paper does not give, in time units: {run_lengths(rows)}.\n")
     parts.append("## High-load waiting time of RL, static\n")
     for row in short:
         parts.append(

@@ -57,7 +57,10 @@ def test_figures_and_report_are_written(quick):
     for figure in (5, 6, 7, 8):
         for suffix in ("png", "svg", "pdf"):
             assert (folder / f"figure-{figure}-text.{suffix}").stat().st_size > 5_000
-    assert "Which reading agrees" in (folder / "report.md").read_text()
+    report = (folder / "report.md").read_text()
+    assert "Which reading agrees" in report
+    assert "Run lengths, which the paper does not give" in report
+    assert "800 (low load, high mobility, per-pair)" in report
     assert len(json.loads((folder / "figures.json").read_text())) > 100
 
 
