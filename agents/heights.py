@@ -6,7 +6,7 @@ that share them differ in when they call them.
 """
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from agents.contract import Graph
 
@@ -54,14 +54,20 @@ def lowered(mine: Height, heights: Mapping[int, Height]) -> Height:
     return (level, max(peers) + 1 if peers else mine[1], mine[2])
 
 
-def by_distance(graph: Graph, root: int) -> list[Height]:
-    """Heights that direct every link of a connected graph towards `root`: (0, hops to the root, node)."""
-    hops = {root: 0}
-    frontier = deque([root])
+def distances(graph: Graph, roots: Iterable[int]) -> dict[int, int]:
+    """Hops from the nearest root, for every node that can be reached."""
+    hops = dict.fromkeys(roots, 0)
+    frontier = deque(hops)
     while frontier:
         node = frontier.popleft()
         for peer in graph[node]:
             if peer not in hops:
                 hops[peer] = hops[node] + 1
                 frontier.append(peer)
+    return hops
+
+
+def by_distance(graph: Graph, root: int) -> list[Height]:
+    """Heights that direct every link of a connected graph towards `root`: (0, hops to the root, node)."""
+    hops = distances(graph, (root,))
     return [(0, hops.get(node, len(graph)), node) for node in range(len(graph))]

@@ -29,37 +29,14 @@ LowerHeight tells the links that are incoming afterwards, as its line 4 says and
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from agents.contract import CRITICAL, REMAINDER, WAITING, Agent, Demand, Graph, Parameters
-from agents.heights import Height, is_highest, is_lowest, lower_than, lowered, lowest, raised
+from agents.heights import Height, distances, is_highest, is_lowest, lower_than, lowered, lowest, raised
 from agents.message import Message
-
-
-@dataclass(frozen=True, slots=True)
-class Request(Message):
-    """Asks the receiver for a token on behalf of the sender."""
-
-    height: Height
-
-
-@dataclass(frozen=True, slots=True)
-class Token(Message):
-    """One of the k privileges to enter the critical section."""
-
-    units: ClassVar[int] = 1
-    height: Height
-
-
-@dataclass(frozen=True, slots=True)
-class LinkInfo(Message):
-    """The sender's height."""
-
-    height: Height
+from agents.rl import LinkInfo, Request, Token  # the same three, with the same fields
 
 
 @dataclass(frozen=True)
@@ -113,8 +90,8 @@ class KReverseLink(Agent):
     def initial(cls, graph: Graph, parameters: KParameters) -> list[Initial]:
         """Nodes 0 to k-1 hold a token each; heights lead to them, and each has somebody above it (the appendix)."""
         n, k = len(graph), parameters.k
-        to_holder = _distances(graph, range(k))
-        to_other = _distances(graph, range(k, n))
+        to_holder = distances(graph, range(k))
+        to_other = distances(graph, range(k, n))
         heights = [(0, to_holder.get(i, n) if i >= k else 1 - to_other.get(i, 1), i) for i in range(n)]
         return [Initial(heights[i], tuple(heights[j] for j in graph[i]), int(i < k)) for i in range(n)]
 
@@ -294,16 +271,3 @@ class KReverseLink(Agent):
         """A token holder with no incoming link lowers its height, so that requests can reach it."""
         if self.tokens and is_highest(self.my_height, self.height):
             self.lower_height()
-
-
-def _distances(graph: Graph, roots: Iterable[int]) -> dict[int, int]:
-    """Hops from the nearest root."""
-    hops = dict.fromkeys(roots, 0)
-    frontier = deque(hops)
-    while frontier:
-        node = frontier.popleft()
-        for peer in graph[node]:
-            if peer not in hops:
-                hops[peer] = hops[node] + 1
-                frontier.append(peer)
-    return hops

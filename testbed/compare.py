@@ -98,8 +98,8 @@ class Comparison:
     def render(self) -> str:
         """The table, what failed, and where everything is."""
         base = self.contenders[0].name
-        header = ("algorithm", "waiting time", "± 95 %", f"more than {base}", "± 95 % ", "messages per CS", "± 95 %  ",
-                  f"more than {base} ", "± 95 %   ", "fairness", "checks")  # fmt: skip
+        more = ("± 95 %", f"more than {base}", "± 95 %")
+        header = ("algorithm", "waiting time", *more, "messages per CS", *more, "fairness", "checks")
         lines = []
         for row in self.rows():
             cells = [row["algorithm"]]
@@ -110,7 +110,7 @@ class Comparison:
             failed = [name for name, check in row["checks"].items() if check["verdict"] == FAILED]
             cells += [number(row["fairness"]["mean"]), f"{', '.join(failed)} FAILED" if failed else "ok"]
             lines.append(cells)
-        table = Table([name.rstrip() for name in header], lines).render("md")
+        table = Table(header, lines).render("md")
         scenario = self.scenario
         title = f"{scenario.name}: {scenario.nodes} nodes, {scenario.repeat} repetitions, backend {scenario.backend}"
         note = "Differences are paired: repetition r of every algorithm meets the same network and applications.\n"

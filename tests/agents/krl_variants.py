@@ -2,8 +2,9 @@
 
 from agents.contract import CRITICAL, REMAINDER
 from agents.heights import Height, is_highest, lower_than, lowest
-from agents.krl import KReverseLink, LinkInfo, Request
+from agents.krl import KReverseLink
 from agents.krlf import KReverseLinkForwarding
+from agents.rl import LinkInfo, Request
 
 # -- each deviation undone, the others kept ----------------------------------------------------------------------------
 

@@ -3,7 +3,8 @@
 import pytest
 
 from agents.contract import ONE_UNIT
-from agents.krl import Initial, KReverseLink, LinkInfo, Request, Token
+from agents.krl import Initial, KReverseLink
+from agents.rl import LinkInfo, Request, Token
 from testbed.driver import AgentError
 from tests.agents.k_stage import play
 from tests.agents.krl_variants import (

@@ -7,9 +7,10 @@ import pytest
 from agents.contract import ENTER, ONE_UNIT, SEND
 from agents.errors import PeerError
 from agents.heights import lowered
-from agents.krl import Initial, KParameters, KReverseLink, LinkInfo, Request, Token
+from agents.krl import Initial, KParameters, KReverseLink
 from agents.krlf import KReverseLinkForwarding
 from agents.message import Message
+from agents.rl import LinkInfo, Request, Token
 from analysis import stats
 from testbed.graph import random_connected
 from testbed.parallel import Job, spread
