@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Discriminator,
     Field,
     PlainSerializer,
@@ -34,25 +32,7 @@ from testbed import scenario_errors, yamlfile
 from testbed.backends.registry import BACKENDS
 from testbed.durations import MAX_UNITS, Duration, parse_duration
 from testbed.errors import ScenarioError
-
-
-class Section(BaseModel):
-    """Base of every mapping in a scenario: frozen, strict about types, closed to unknown keys."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known_keys(cls, data: Any) -> Any:
-        if isinstance(data, dict):
-            _refuse_unknown(data, list(cls.model_fields))
-        return data
-
-
-def _refuse_unknown(data: dict[str, Any], known: list[str]) -> None:
-    for key in data:
-        if key not in known:
-            raise scenario_errors.unknown_key(known, key)
+from testbed.section import Section, refuse_unknown
 
 
 @dataclass(frozen=True)
@@ -79,7 +59,7 @@ def _parse_algorithm(value: Any) -> AlgorithmChoice:
     declared = ALGORITHMS[name].parameters
     known = {field.name: field.type for field in dataclasses.fields(declared)}
     given = {key: item for key, item in value.items() if key != "name"}
-    _refuse_unknown(value, ["name", *known])
+    refuse_unknown(value, ["name", *known])
     for key, item in given.items():
         given[key] = _parse_parameter(declared, key, item)
     try:
@@ -229,7 +209,7 @@ def _known_metrics(value: Any) -> Any:
             for name, measured in Metrics().result().items()
             if not name.startswith("messages") or name == "messages_per_cs"
         }
-        _refuse_unknown(value, list(columns))
+        refuse_unknown(value, list(columns))
         for name, bounds in value.items():
             if isinstance(bounds, dict):
                 for column in bounds:
@@ -238,17 +218,17 @@ def _known_metrics(value: Any) -> Any:
     return value
 
 
-def _parse_check_names(value: Any) -> Any:
+def _known_checks(value: Any) -> Any:
     if isinstance(value, dict):
-        _refuse_unknown(value, [check.name for check in CHECKS])
+        refuse_unknown(value, [check.name for check in CHECKS])
     return value
 
 
 class Expect(Section):
     """What must hold for the run to pass. A check that is not named must not fail."""
 
-    checks: Annotated[dict[str, Literal["ok", "failed", "not checked"]], BeforeValidator(_parse_check_names)] = {}
-    metrics: Annotated[dict[str, dict[str, Bound]], BeforeValidator(_known_metrics)] = {}
+    checks: Annotated[dict[str, Literal["ok", "failed", "not checked"]], BeforeValidator(_known_checks)] = Field({})
+    metrics: Annotated[dict[str, dict[str, Bound]], BeforeValidator(_known_metrics)] = Field({})
 
 
 class Scenario(Section):
@@ -261,7 +241,7 @@ class Scenario(Section):
     topology: Topology
     delays: Delays = Delays()
     workload: Workload
-    faults: list[Fault] = []
+    faults: list[Fault] = Field([])
     duration: Annotated[float, Field(gt=0, le=MAX_UNITS)] | None = None
     entries: Annotated[int, Field(ge=1)] | None = None
     warmup: Units = 0.0
