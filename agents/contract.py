@@ -20,6 +20,9 @@ from agents.errors import MisuseError, PeerError
 from agents.message import Message
 from agents.snapshot import copied, frozen
 
+TICKS = 10**9
+"""To a time unit: the delays of timers are in ticks."""
+
 Graph = Mapping[int, Sequence[int]]
 """The network at time 0: for every node 0..n-1 its neighbours in ascending order."""
 

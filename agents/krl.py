@@ -33,19 +33,21 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Self
 
-from agents.contract import CRITICAL, REMAINDER, WAITING, Agent, Demand, Graph, Parameters
+from agents.contract import CRITICAL, REMAINDER, WAITING, Demand, Graph
 from agents.heights import Height, distances, is_highest, is_lowest, lower_than, lowered, lowest, raised
 from agents.message import Message
+from agents.pacing import PacedAgent, PacedParameters
 from agents.rl import LinkInfo, Request, Token  # the same three, with the same fields
 
 
 @dataclass(frozen=True)
-class KParameters(Parameters):
+class KParameters(PacedParameters):
     """`k`: how many tokens there are."""
 
     k: int = 3
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.k < 1:
             raise ValueError("k at least 1")
 
@@ -64,15 +66,15 @@ class Initial:
     tokens: int
 
 
-class KReverseLink(Agent):
+class KReverseLink(PacedAgent):
     """The mutual exclusion process of node i."""
 
     messages = (Request, Token, LinkInfo)
     parameters = KParameters
     summary = "k tokens by link reversal (Walter, Cao, Mohanty 2001)"
 
-    def __init__(self, node: int, initial: Initial) -> None:
-        super().__init__(node)
+    def __init__(self, node: int, initial: Initial, raise_ticks: int = 0) -> None:
+        super().__init__(node, raise_ticks)
         self.my_height = initial.height  # myHeight
         self.height = {height[2]: height for height in initial.neighbours}  # height[j]; its keys are N, ascending
         self.tokens = initial.tokens  # numTokens; tokenHolder is whether there are any
@@ -103,7 +105,7 @@ class KReverseLink(Agent):
     @classmethod
     def start(cls, node: int, initial: Initial, parameters: Any, rng: Random) -> Self:
         """KRL draws no random numbers."""
-        return cls(node, initial)
+        return cls(node, initial, parameters.raise_ticks)
 
     @property
     def units(self) -> int:
@@ -217,7 +219,7 @@ class KReverseLink(Agent):
 
     def forward_request(self) -> None:
         """Procedure ForwardRequest()."""
-        if not self.height:
+        if not self.height or (self.resting and self.is_sink()):  # pacing
             self.next = self.node
             return
         self.next = lowest(self.height)  # l. 1
@@ -245,6 +247,9 @@ class KReverseLink(Agent):
 
     def raise_height(self) -> None:
         """Procedure RaiseHeight()."""
+        if self.must_rest():  # pacing
+            self.next = self.node
+            return
         self.my_height = raised(self.my_height, self.height)  # l. 1-3
         self.send_all(self.height, LinkInfo(self.my_height))  # l. 4
         self.queue = [k for k in self.queue if k not in self.height or self.my_height < self.height[k]]  # l. 5-6

@@ -22,8 +22,8 @@ class KReverseLinkForwarding(KReverseLink):
 
     summary = "k tokens by link reversal, idle tokens forwarded (Walter, Cao, Mohanty 2001)"
 
-    def __init__(self, node: int, initial: Initial) -> None:
-        super().__init__(node, initial)
+    def __init__(self, node: int, initial: Initial, raise_ticks: int = 0) -> None:
+        super().__init__(node, initial, raise_ticks)
         self.visited: set[int] = set()  # the j with visited[j] true
 
     def on_release(self) -> None:

@@ -26,9 +26,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, ClassVar, Self
 
-from agents.contract import CRITICAL, REMAINDER, WAITING, Agent, Demand, Graph
+from agents.contract import CRITICAL, REMAINDER, WAITING, Demand, Graph
 from agents.heights import Height, by_distance, is_lowest, lower_than, lowest, raised
 from agents.message import Message
+from agents.pacing import PacedAgent, PacedParameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +63,15 @@ class Initial:
     holds_token: bool
 
 
-class ReverseLink(Agent):
+class ReverseLink(PacedAgent):
     """The mutual exclusion process of node i."""
 
     messages = (Request, Token, LinkInfo)
+    parameters = PacedParameters
     summary = "reverse link: one token, requests follow heights downhill (Walter, Welch, Vaidya 2001)"
 
-    def __init__(self, node: int, initial: Initial) -> None:
-        super().__init__(node)
+    def __init__(self, node: int, initial: Initial, raise_ticks: int = 0) -> None:
+        super().__init__(node, raise_ticks)
         self.my_height = initial.height  # myHeight
         self.height = {height[2]: height for height in initial.neighbours}  # height[j]; its keys are N, ascending
         self.token_holder = initial.holds_token
@@ -91,8 +93,8 @@ class ReverseLink(Agent):
 
     @classmethod
     def start(cls, node: int, initial: Initial, parameters: Any, rng: Random) -> Self:
-        """RL draws no random numbers and has no parameters."""
-        return cls(node, initial)
+        """RL draws no random numbers."""
+        return cls(node, initial, parameters.raise_ticks)
 
     @property
     def units(self) -> int:
@@ -198,7 +200,7 @@ class ReverseLink(Agent):
 
     def forward_request(self) -> None:
         """Procedure ForwardRequest()."""
-        if not self.height:  # deviation 1
+        if not self.height or (self.resting and self.is_sink()):  # deviation 1; pacing
             self.next = self.node  # deviation 3
             return
         self.next = lowest(self.height)  # l. 1
@@ -220,6 +222,9 @@ class ReverseLink(Agent):
 
     def raise_height(self) -> None:
         """Procedure RaiseHeight()."""
+        if self.must_rest():  # pacing
+            self.next = self.node
+            return
         self.my_height = raised(self.my_height, self.height)  # l. 1-3
         self.send_all(self.height, LinkInfo(self.my_height))  # l. 4
         self.queue = [k for k in self.queue if k not in self.height or self.my_height < self.height[k]]  # l. 5

@@ -1,0 +1,64 @@
+"""Pacing: how often a node of a link-reversal algorithm may raise its height.
+
+The papers assume that the network is never partitioned. In a part that has no token, every node is a sink in turn and
+raises its height for ever, as fast as messages travel: two nodes alone never fall silent. With `raise_interval` a node
+that has raised its height rests for so long before it does so again. Until then it may be a sink, which the papers'
+nodes never are between two events, so it asks nobody: its `next` is itself, and when it wakes up, or a neighbour turns
+out to be lower after all, it asks anew. Without the parameter, as in the papers' model, nothing changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from agents.contract import TICKS, Agent, Parameters
+
+RAISE = "raise"
+
+
+@dataclass(frozen=True)
+class PacedParameters(Parameters):
+    """`raise_interval`: the least time between two raises of a node's height, in time units; 0 for none."""
+
+    raise_interval: float = field(default=0.0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.raise_interval <= 1e9:
+            raise ValueError("raise_interval from 0 to 1e+09 time units")
+
+    @property
+    def raise_ticks(self) -> int:
+        """The interval as agents are given it."""
+        return round(self.raise_interval * TICKS)
+
+
+class PacedAgent(Agent):
+    """An agent that raises its height, and rests afterwards if it is told to."""
+
+    def __init__(self, node: int, raise_ticks: int) -> None:
+        super().__init__(node)
+        self.raise_ticks = raise_ticks
+        self.resting = False
+
+    def must_rest(self) -> bool:
+        """Whether the last raise is too recent for another; if not, this one begins a new rest."""
+        if self.resting:
+            return True
+        if self.raise_ticks:
+            self.resting = True
+            self.set_timer(RAISE, self.raise_ticks)
+        return False
+
+    def on_timer(self, name: str) -> None:
+        """The rest is over: catch up on the raise that was put off, if it is still due."""
+        self.resting = False
+        if not self.units and self.is_sink():
+            self.raise_height()
+
+    def is_sink(self) -> bool:
+        """Whether every link is incoming."""
+        raise NotImplementedError
+
+    def raise_height(self) -> None:
+        """Reverse links until one is outgoing."""
+        raise NotImplementedError

@@ -1,0 +1,63 @@
+"""Pacing: raising heights at most so often, which a part without a token needs, starves nobody."""
+
+from itertools import pairwise
+
+import pytest
+
+from agents.pacing import PacedAgent
+from agents.registry import ALGORITHMS
+from tests.agents.random_runs import run_once
+from tests.testbed.simulate import ALL_OK, simulate
+
+PACED = [name for name, agent in ALGORITHMS.items() if issubclass(agent, PacedAgent)]
+every = pytest.mark.parametrize("name", PACED)
+
+PART = [4, 5, 6, 7]
+CUT = [{"at": 100.0, "kind": "cut", "group": PART}, {"at": 300.0, "kind": "heal"}]
+
+
+def paced(name: str, interval: float, k: int = 1) -> dict[str, object]:
+    """The algorithm with an interval."""
+    return {"name": name, "raise_interval": interval, **({} if name == "rl" else {"k": k})}
+
+
+@every
+@pytest.mark.parametrize("batch", range(2))
+def test_random_runs(name, batch):
+    """Safe and live under link changes, whatever the interval."""
+    for seed in range(batch * 200, batch * 200 + 200):
+        run = run_once(seed, algorithm=paced(name, (0.5, 3.0, 20.0)[seed % 3], seed % 4 + 1))
+        assert not run.failures, f"seed {seed}: {run.failures}"
+
+
+@every
+def test_a_part_without_a_token_is_paced(name):
+    """Nobody in it raises more often than once an interval; without one they raise as fast as messages travel."""
+    raises = {}
+    for interval in (0.0, 20.0):
+        # Hardly a request, so that all that is sent in the part is the raising of heights.
+        run = simulate(algorithm=paced(name, interval), faults=CUT, workload={"rate": 1e-9})
+        assert run.verdicts == ALL_OK
+        sent = [one for one in run.diary.of("send") if one["node"] in PART and 101 < one["t"] < 300]
+        raises[interval] = {node: sorted({one["t"] for one in sent if one["node"] == node}) for node in PART}
+    assert max(map(len, raises[0.0].values())) > 40
+    gaps = [b - a for times in raises[20.0].values() for a, b in pairwise(times)]
+    assert gaps
+    assert min(gaps) >= 20
+
+
+@every
+def test_requests_made_in_a_part_without_a_token_are_served_after_the_heal(name):
+    """A node that rests asks nobody, and must not forget to."""
+    run = simulate(algorithm=paced(name, 20.0), faults=CUT, workload={"rate": 0.1})
+    waiting = {event["node"] for event in run.diary.of("request") if 120 < event["t"] < 290 and event["node"] in PART}
+    assert waiting
+    assert run.verdicts == ALL_OK
+
+
+@every
+def test_zero_is_off(name):
+    """In the papers' model no timer is ever set."""
+    assert simulate(algorithm=paced(name, 0.0)).diary.of("timer") == []
+    assert simulate(algorithm=paced(name, 1.0), topology={"kind": "random", "connectivity": 0.4,
+                    "link_change_rate": 0.5}).diary.of("timer") != []  # fmt: skip
