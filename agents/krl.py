@@ -31,12 +31,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from agents.contract import CRITICAL, REMAINDER, WAITING, Demand, Graph
 from agents.heights import Height, distances, is_highest, is_lowest, lower_than, lowered, lowest, raised
 from agents.message import Message
-from agents.pacing import PacedAgent, PacedParameters
+from agents.pacing import UNPACED, PacedAgent, PacedParameters
 from agents.rl import LinkInfo, Request, Token  # the same three, with the same fields
 
 
@@ -69,12 +69,12 @@ class Initial:
 class KReverseLink(PacedAgent):
     """The mutual exclusion process of node i."""
 
-    messages = (Request, Token, LinkInfo)
+    messages: ClassVar[tuple[type[Message], ...]] = (Request, Token, LinkInfo)
     parameters = KParameters
     summary = "k tokens by link reversal (Walter, Cao, Mohanty 2001)"
 
-    def __init__(self, node: int, initial: Initial, raise_ticks: int = 0) -> None:
-        super().__init__(node, raise_ticks)
+    def __init__(self, node: int, initial: Initial, parameters: PacedParameters = UNPACED) -> None:
+        super().__init__(node, parameters)
         self.my_height = initial.height  # myHeight
         self.height = {height[2]: height for height in initial.neighbours}  # height[j]; its keys are N, ascending
         self.tokens = initial.tokens  # numTokens; tokenHolder is whether there are any
@@ -105,7 +105,7 @@ class KReverseLink(PacedAgent):
     @classmethod
     def start(cls, node: int, initial: Initial, parameters: Any, rng: Random) -> Self:
         """KRL draws no random numbers."""
-        return cls(node, initial, parameters.raise_ticks)
+        return cls(node, initial, parameters)
 
     @property
     def units(self) -> int:
@@ -243,7 +243,11 @@ class KReverseLink(PacedAgent):
         self.next = self.node if self.tokens else head
         expected = self.height[head] = lower_than(self.my_height, head)  # l. 6
         self.awaiting_info.setdefault(head, []).append(expected)  # l. 7
-        self.send(head, Token(self.my_height))  # l. 8
+        self.send(head, self.token())  # l. 8
+
+    def token(self) -> Message:
+        """What a token looks like when it leaves this node."""
+        return Token(self.my_height)
 
     def raise_height(self) -> None:
         """Procedure RaiseHeight()."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 from agents.contract import CRITICAL, REMAINDER
 from agents.heights import Height, lowest
 from agents.krl import Initial, KReverseLink
+from agents.pacing import UNPACED, PacedParameters
 
 
 class KReverseLinkForwarding(KReverseLink):
@@ -22,8 +23,8 @@ class KReverseLinkForwarding(KReverseLink):
 
     summary = "k tokens by link reversal, idle tokens forwarded (Walter, Cao, Mohanty 2001)"
 
-    def __init__(self, node: int, initial: Initial, raise_ticks: int = 0) -> None:
-        super().__init__(node, initial, raise_ticks)
+    def __init__(self, node: int, initial: Initial, parameters: PacedParameters = UNPACED) -> None:
+        super().__init__(node, initial, parameters)
         self.visited: set[int] = set()  # the j with visited[j] true
 
     def on_release(self) -> None:

@@ -26,18 +26,16 @@ class PacedParameters(Parameters):
         if not 0 <= self.raise_interval <= 1e9:
             raise ValueError("raise_interval from 0 to 1e+09 time units")
 
-    @property
-    def raise_ticks(self) -> int:
-        """The interval as agents are given it."""
-        return round(self.raise_interval * TICKS)
+
+UNPACED = PacedParameters()
 
 
 class PacedAgent(Agent):
     """An agent that raises its height, and rests afterwards if it is told to."""
 
-    def __init__(self, node: int, raise_ticks: int) -> None:
+    def __init__(self, node: int, parameters: PacedParameters) -> None:
         super().__init__(node)
-        self.raise_ticks = raise_ticks
+        self.raise_ticks = round(parameters.raise_interval * TICKS)
         self.resting = False
 
     def must_rest(self) -> bool:

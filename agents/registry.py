@@ -3,6 +3,7 @@
 from agents.contract import Agent
 from agents.krl import KReverseLink
 from agents.krlf import KReverseLinkForwarding
+from agents.krlf_adaptive import KReverseLinkAdaptive
 from agents.raymond_tree import RaymondTree
 from agents.rl import ReverseLink
 
@@ -11,4 +12,5 @@ ALGORITHMS: dict[str, type[Agent]] = {
     "raymond-tree": RaymondTree,
     "krl": KReverseLink,
     "krlf": KReverseLinkForwarding,
+    "krlf-adaptive": KReverseLinkAdaptive,
 }

@@ -29,7 +29,7 @@ from typing import Any, ClassVar, Self
 from agents.contract import CRITICAL, REMAINDER, WAITING, Demand, Graph
 from agents.heights import Height, by_distance, is_lowest, lower_than, lowest, raised
 from agents.message import Message
-from agents.pacing import PacedAgent, PacedParameters
+from agents.pacing import UNPACED, PacedAgent, PacedParameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ class ReverseLink(PacedAgent):
     parameters = PacedParameters
     summary = "reverse link: one token, requests follow heights downhill (Walter, Welch, Vaidya 2001)"
 
-    def __init__(self, node: int, initial: Initial, raise_ticks: int = 0) -> None:
-        super().__init__(node, raise_ticks)
+    def __init__(self, node: int, initial: Initial, parameters: PacedParameters = UNPACED) -> None:
+        super().__init__(node, parameters)
         self.my_height = initial.height  # myHeight
         self.height = {height[2]: height for height in initial.neighbours}  # height[j]; its keys are N, ascending
         self.token_holder = initial.holds_token
@@ -94,7 +94,7 @@ class ReverseLink(PacedAgent):
     @classmethod
     def start(cls, node: int, initial: Initial, parameters: Any, rng: Random) -> Self:
         """RL draws no random numbers."""
-        return cls(node, initial, parameters.raise_ticks)
+        return cls(node, initial, parameters)
 
     @property
     def units(self) -> int:

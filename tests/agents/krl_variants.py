@@ -4,6 +4,7 @@ from agents.contract import CRITICAL, REMAINDER
 from agents.heights import Height, is_highest, lower_than, lowest
 from agents.krl import KReverseLink
 from agents.krlf import KReverseLinkForwarding
+from agents.krlf_adaptive import KReverseLinkAdaptive
 from agents.rl import LinkInfo, Request
 
 # -- each deviation undone, the others kept ----------------------------------------------------------------------------
@@ -122,9 +123,9 @@ class ReversedComparison(KReverseLink):
             self.queue.remove(j)
 
 
-def forwarding(mutant: type[KReverseLink]) -> type[KReverseLinkForwarding]:
-    """The same mutation of KRLF."""
-    return type(f"{mutant.__name__}Forwarding", (mutant, KReverseLinkForwarding), {"__doc__": mutant.__doc__})
+def mutated(mutant: type[KReverseLink], agent: type[KReverseLink]) -> type[KReverseLink]:
+    """The same mutation of another algorithm."""
+    return type(f"{mutant.__name__}{agent.__name__}", (mutant, agent), {"__doc__": mutant.__doc__})
 
 
 class NeverResting(KReverseLinkForwarding):
@@ -141,7 +142,20 @@ class NeverServing(KReverseLinkForwarding):
         self.forward_token()
 
 
+class Hoarding(KReverseLinkAdaptive):
+    """A token that arrives with no hops left stays, whoever waits."""
+
+    def give_token_to_next(self) -> None:
+        if self.hops >= 0:
+            super().give_token_to_next()
+
+
 MUTANTS = {
     "krl": (KeptToken, ForgottenRequest, ReversedComparison),
-    "krlf": (forwarding(KeptToken), NeverResting, NeverServing),
+    "krlf": (mutated(KeptToken, KReverseLinkForwarding), NeverResting, NeverServing),
+    "krlf-adaptive": (
+        mutated(KeptToken, KReverseLinkAdaptive),
+        mutated(ForgottenRequest, KReverseLinkAdaptive),
+        Hoarding,
+    ),
 }

@@ -1,4 +1,4 @@
-"""KRL and KRLF under random graphs, schedules and link changes: at most k inside, k tokens, everybody served."""
+"""The KRL family under random graphs, schedules and link changes: at most k inside, k tokens, everybody served."""
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -13,10 +13,10 @@ from tests.agents.rl_variants import registered
 from tests.testbed.simulate import ALL_OK, simulate
 
 RUNS, BATCHES = 2_000, 4
-both = pytest.mark.parametrize("name", ["krl", "krlf"])
+every = pytest.mark.parametrize("name", ["krl", "krlf", "krlf-adaptive"])
 
 
-@both
+@every
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_two_thousand_random_runs(name, batch, record_property):
     """Theorems 1 and 2: at least 2,000 runs of 8 or more nodes, 40 or more entries, 15 or more link changes."""
@@ -37,7 +37,7 @@ def test_two_thousand_random_runs(name, batch, record_property):
     )
 
 
-@both
+@every
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 @given(seed=st.integers(0, 2**32))
 @example(seed=201)
@@ -61,7 +61,7 @@ def test_mutants_are_caught(name, mutant):
         assert any(fails(seed) for seed in range(20)), f"{mutant.__name__}: {mutant.__doc__}"
 
 
-@both
+@every
 def test_a_part_with_a_token_goes_on(name):
     """Cut in two, both parts go on if both have tokens; the rest is served after the heal."""
     faults = [{"at": 100.0, "kind": "cut", "group": [0, 1, 2, 3]}, {"at": 200.0, "kind": "heal"}]
@@ -70,7 +70,7 @@ def test_a_part_with_a_token_goes_on(name):
     assert run.verdicts == ALL_OK
 
 
-@both
+@every
 def test_survivors_go_on_with_the_tokens_they_hold(name):
     """The paper's only condition: not all token holders fail. The report says how many tokens were lost."""
     faults = [{"at": 100.0, "kind": "crash", "holder": True}]
