@@ -8,20 +8,21 @@ from analysis.checks import CHECKS, LIVE_CHECKS, Check
 from analysis.events import LEVELS
 from analysis.listener import Fan, Listener, heeds
 from analysis.metrics import Metrics
+from analysis.network import Network
 
 
 class Audit(Fan):
     """Passes every event to the metrics and to the checks that care for its kind."""
 
     def __init__(self, checks: tuple[type[Check], ...] = CHECKS) -> None:
-        self._metrics = Metrics()
+        self._metrics, self._network = Metrics(), Network()
         self._checks = [check() for check in checks]
-        self.parts: tuple[Listener, ...] = (self._metrics, *self._checks)
+        self.parts: tuple[Listener, ...] = (self._metrics, self._network, *self._checks)
         super().__init__(*self.parts)
 
     def metrics(self) -> dict[str, Any]:
         """What was measured."""
-        return self._metrics.result()
+        return {**self._metrics.result(), **self._network.result()}
 
     def verdicts(self) -> dict[str, dict[str, Any]]:
         """What every check says."""
@@ -47,6 +48,7 @@ class Live(Fan):
     def __init__(self, audit: LiveAudit, *others: Listener) -> None:
         super().__init__(*audit.parts, *others)
         self._pass_on("sent", "sent", audit.parts)
+        self._pass_on("sent_cut_off", "sent_cut_off", audit.parts)
         self._pass_on("disorder", "disorder", audit.parts)
         by_units = [part for part in audit.parts if part.units_only]
         self._pass_on("send", "send", [*by_units, *others])

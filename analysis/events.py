@@ -16,6 +16,7 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "start": ("metrics", ("version", "trace", "needs", "capacity", "warmup", "units", "links")),
     "stop": ("metrics", ("reason", "units")),
     "pending": ("metrics", ("since", "alive", "component", "component_units")),
+    "partition": ("metrics", ("parts", "cut_off")),
     "crash": ("metrics", ("units",)),
     "restart": ("metrics", ("incarnation",)),
     "fault": ("metrics", ("fault", "detail")),
@@ -34,9 +35,10 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 """What the kinds say, where the name does not: `start.units` and `stop.units` list what every node holds; `pending` is
 a request still open at the end, with whether its node lives, how many nodes its component has and how many units that
-component holds; `lost.node` sent the message; `link_down.lag` is how long the link was kept after its time because
-messages were in transit on it; `send.id` counts up from each sender to each receiver; `relay` is a node
-on the way passing on a message of an algorithm that addresses any node."""
+component holds; `partition` says into how many parts the network has fallen and lists the nodes that can reach no unit,
+whenever that changes; `lost.node` sent the message; `link_down.lag` is how long the link was kept after its time
+because messages were in transit on it; `send.id` counts up from each sender to each receiver; `relay` is a node on the
+way passing on a message of an algorithm that addresses any node."""
 
 
 def supports(trace: str, kind: str) -> bool:

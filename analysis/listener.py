@@ -39,6 +39,9 @@ class Listener:
     def pending(self, t: int, node: int, since: int, alive: bool, component: int, component_units: int) -> None:
         """A request is still open at the end."""
 
+    def partition(self, t: int, node: None, parts: int, cut_off: list[int]) -> None:
+        """The network has so many parts, and these nodes can reach no unit. It begins as one, with nobody cut off."""
+
     def crash(self, t: int, node: int, units: int) -> None:
         """A node fails and takes what it holds with it."""
 
@@ -88,6 +91,9 @@ class Listener:
 
     def sent(self, type: str, count: int, words: int) -> None:
         """So many messages of a type were sent since the warmup."""
+
+    def sent_cut_off(self, count: int) -> None:
+        """So many messages were sent since the warmup by nodes that could reach no unit; `sent` leaves them out."""
 
     def disorder(self, t: int, node: int, peer: int, id: int, type: str, last: int) -> None:
         """A message arrives although a later one, `last`, came before it."""

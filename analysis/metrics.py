@@ -19,12 +19,15 @@ class Metrics(Listener):
 
     Waiting time runs from request to entry, response time from request to exit; the synchronization delay is the gap
     between an exit and the next entry while somebody is waiting; concurrency is the mean number of units in use while
-    any is. Times are in units of the scenario, not ticks.
+    any is. Messages of nodes that can reach no unit have nothing to do with what an entry costs and are counted apart
+    (`messages_cut_off`). Times are in units of the scenario, not ticks.
     """
 
     def __init__(self) -> None:
         self.messages: dict[str, int] = {}
         self.words = 0
+        self._cut_off: frozenset[int] = frozenset()  # nodes that can reach no unit
+        self._sent_cut_off = 0
         self._trace = LEVELS[0]
         self._warmup = 0
         self._begin = self._now = 0
@@ -32,7 +35,6 @@ class Metrics(Listener):
         self._inside: dict[int, tuple[int, int, int]] = {}  # node -> when it asked and entered, its units
         self._waits, self._responses, self._gaps = array("q"), array("q"), array("q")
         self._entries: list[int] = []  # per node
-        self._link_changes = 0
         self._freed_at: int | None = None  # the last exit, while somebody was waiting
         self._busy_since = 0  # when the first of those inside entered
         self._used = self._peak = 0
@@ -95,7 +97,9 @@ class Metrics(Listener):
         return asked
 
     def send(self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, fields: Any) -> None:
-        if t >= self._warmup:
+        if t >= self._warmup and node in self._cut_off:
+            self._sent_cut_off += 1
+        elif t >= self._warmup:
             self.messages[type] = self.messages.get(type, 0) + 1
             self.words += words
 
@@ -106,12 +110,11 @@ class Metrics(Listener):
         self.messages[type] = self.messages.get(type, 0) + count
         self.words += words
 
-    def link_up(self, t: int, node: int, peer: int) -> None:
-        if node < peer and t >= self._warmup:  # both ends are told; count the link once
-            self._link_changes += 1
+    def sent_cut_off(self, count: int) -> None:
+        self._sent_cut_off += count
 
-    def link_down(self, t: int, node: int, peer: int, lag: int) -> None:
-        self.link_up(t, node, peer)
+    def partition(self, t: int, node: None, parts: int, cut_off: list[int]) -> None:
+        self._cut_off = frozenset(cut_off)
 
     def result(self) -> dict[str, Any]:
         """The metrics of the repetition, ready for JSON; None where nothing was measured or the log does not say."""
@@ -133,13 +136,13 @@ class Metrics(Listener):
             if per_entry(sent) is not None
             else None,
             "messages": dict(sorted(self.messages.items())) if knows_messages else None,
+            "messages_cut_off": self._sent_cut_off if knows_messages else None,
             "words_per_message": self.words / sent if sent else None,
             "token_hops_per_cs": per_entry(self.messages.get("Token", 0)),
             "fairness": stats.jain(self._entries) if knows_entries else None,
             "concurrency": self._used_ticks / self._busy_ticks if self._busy_ticks else None,
             "peak_units": self._peak if knows_entries else None,
             "throughput": entries / span if span > 0 and knows_entries else None,
-            "link_changes": self._link_changes if supports(self._trace, "link_up") else None,
             "time": span,
         }
 

@@ -85,7 +85,11 @@ _ROWS = (
     ("concurrency", "concurrency"),
     ("fairness (Jain)", "fairness"),
     ("CS entries", "entries"),
-    ("link changes", "link_changes"),
+    ("link changes per unit", "link_change_rate"),
+    ("mean degree", "mean_degree"),
+    ("components", "components"),
+    ("time partitioned (share)", "time_partitioned"),
+    ("messages while cut off", "messages_cut_off"),
 )
 
 

@@ -83,6 +83,8 @@ class Driver:
         self.channels: dict[int, dict[int, Channel]] = {node: {} for node in agents}  # by sender, by receiver
         self._doomed: list[tuple[int | None, str | None]] = []  # messages to lose: by sender, by type
         self._enough_entries = entries
+        self.cut_off: frozenset[int] = frozenset()  # nodes that can reach no unit; what they send is counted apart
+        self._sent_cut_off = 0
         self._open = 0  # requests made and not yet released
         self._incarnation = dict.fromkeys(agents, 0)
         self._timers: dict[tuple[int, str], int] = {}  # running timers, by the number of their latest setting
@@ -268,7 +270,10 @@ class Driver:
         kind = self._kinds.get(message.__class__)
         if kind is None:
             raise AgentError(f"node {node} sends a {type(message).__name__}, which its algorithm does not declare")
-        kind.sent += len(peers)
+        if node in self.cut_off:
+            self._sent_cut_off += len(peers)
+        else:
+            kind.sent += len(peers)
         channels, plain = self.channels[node], message.__class__ in self._plain
         for peer in peers:
             channel = channels.get(peer)
@@ -286,7 +291,8 @@ class Driver:
         words = kind.words
         if words is None:
             words = message.words
-            kind.sent_words += words
+            if channel.source not in self.cut_off:
+                kind.sent_words += words
         node, peer = channel.source, channel.target
         self.listener.send(self.world.now, node, peer, number, kind.name, message.units, words, message)
         if self._doomed and self._is_doomed(node, message):
@@ -296,9 +302,12 @@ class Driver:
     def relayed(self, node: int, channel: Channel, message: Message, number: int) -> None:
         """A node on the way passes a message on, which is charged like one more message."""
         kind = self._kinds[message.__class__]
-        kind.sent += 1
         words = message.words if kind.words is None else kind.words
-        kind.sent_words += words if kind.words is None else 0
+        if node in self.cut_off:
+            self._sent_cut_off += 1
+        else:
+            kind.sent += 1
+            kind.sent_words += words if kind.words is None else 0
         self.listener.relay(self.world.now, node, channel.source, channel.target, number, type(message).__name__, words)
 
     def doom(self, sender: int | None, type_name: str | None) -> None:
@@ -324,6 +333,7 @@ class Driver:
         """The warmup is over: what was sent before does not count."""
         for kind in self._kinds.values():
             kind.sent = kind.sent_words = 0
+        self._sent_cut_off = 0
 
     def tell_counts(self) -> None:
         """Tell the listener how many messages were sent since the warmup."""
@@ -331,6 +341,7 @@ class Driver:
             words = kind.sent_words if kind.words is None else kind.sent * kind.words
             if kind.sent:
                 self.listener.sent(kind.name, kind.sent, words)
+        self.listener.sent_cut_off(self._sent_cut_off)
 
     def _set_timer(self, node: int, name: str, delay: int) -> None:
         self._timer_settings += 1

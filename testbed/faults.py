@@ -68,6 +68,7 @@ class Faults:
             self._simulation.driver.lost(post, "crash")
         self._simulation.links.drop_node(node)
         self._crashed[node] = self._sever(Cut(frozenset((node,)), None, []))
+        self._simulation.partitions.update()
 
     def _restart(self, fault: Fault, node: int) -> None:
         if node not in self._crashed:
@@ -75,6 +76,7 @@ class Faults:
         simulation, choice = self._simulation, self._simulation.scenario.algorithm
         blank = choice.agent.blank(node, choice.parameters)
         simulation.driver.restart(node, simulation.make_agent(node, blank))
+        simulation.partitions.update()
         self._mend(self._crashed.pop(node))
 
     def _cut(self, fault: Fault, node: int | None) -> None:

@@ -6,9 +6,11 @@ on using it until then. How long it was kept is the `lag` of its link_down event
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from testbed.channel import Channel, Post
+from testbed.components import Components
 from testbed.durations import to_ticks
 from testbed.eventqueue import EventQueue
 from testbed.graph import Graph, Link, link_of
@@ -52,6 +54,9 @@ class IdealLinks:
         fixed_hop = delays.hop.fixed_ticks()
         self._fixed_hop = fixed_hop if not self._send_cost and not self._receive_cost else None
         queue.deliver = above.receive
+        self.components = Components(channels)
+        self.on_parts: Callable[[], None] = lambda: None
+        """Called when two components have become one, or one two."""
         for a, b in graph.links():
             self._connect(a, b)
 
@@ -131,23 +136,18 @@ class IdealLinks:
             self._disconnect(link_of(node, peer))
             self._above.link_down(peer, node, 0)
 
-    def component(self, node: int) -> set[int]:
-        """The nodes that can be reached from a node over the links there are."""
-        reached, frontier = {node}, [node]
-        while frontier:
-            fresh = [peer for peer in self._channels[frontier.pop()] if peer not in reached]
-            reached.update(fresh)
-            frontier += fresh
-        return reached
-
     def _connect(self, a: int, b: int) -> None:
         self._channels[a][b], self._channels[b][a] = Channel(a, b), Channel(b, a)
+        if self.components.join(a, b):
+            self.on_parts()
 
     def _disconnect(self, link: Link) -> None:
         a, b = link
         del self._channels[a][b], self._channels[b][a]
         self._closing.pop(link, None)
         self._reopen.discard(link)
+        if self.components.part(a, b):
+            self.on_parts()
 
     def _fall_if_empty(self, channel: Channel) -> None:
         link = a, b = link_of(channel.source, channel.target)

@@ -25,9 +25,9 @@ from pydantic_core import PydanticCustomError
 
 from agents.contract import Agent, Parameters
 from agents.registry import ALGORITHMS
+from analysis.audit import Audit
 from analysis.checks import CHECKS
 from analysis.events import LEVELS
-from analysis.metrics import Metrics
 from testbed import scenario_errors, yamlfile
 from testbed.backends.registry import BACKENDS
 from testbed.durations import MAX_UNITS, Duration, parse_duration
@@ -206,7 +206,7 @@ def _known_metrics(value: Any) -> Any:
     if isinstance(value, dict):
         columns = {
             name: ["mean", "p50", "p95", "max"] if isinstance(measured, dict) else ["mean"]
-            for name, measured in Metrics().result().items()
+            for name, measured in Audit().metrics().items()
             if not name.startswith("messages") or name == "messages_per_cs"
         }
         refuse_unknown(value, list(columns))

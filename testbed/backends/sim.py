@@ -16,6 +16,7 @@ from testbed.eventqueue import EventQueue, Halt
 from testbed.faults import Faults
 from testbed.linkchanges import LinkChanges
 from testbed.links import IdealLinks
+from testbed.partitions import Partitions
 from testbed.routing import IdealRouter
 from testbed.scenario import CompleteTopology, RandomTopology, Scenario
 from testbed.streams import Streams
@@ -50,6 +51,7 @@ class Simulation(EventQueue):
         self.move = self.transport.move
         rate, reading = self._changes()
         self.changes = LinkChanges(self, self.links, self.graph, rate, reading, streams.of("link changes"))
+        self.partitions = Partitions(self)
         self.faults = Faults(scenario.faults, self)
         self.driver.on_stop.append(self.changes.stop)
         self.driver.on_stop.append(lambda: self.at(self.now + to_ticks(scenario.drain), self._give_up))
@@ -112,6 +114,7 @@ class Simulation(EventQueue):
         )  # fmt: skip
         if scenario.warmup:
             self.at(to_ticks(scenario.warmup), self.driver.forget_counts)
+        self.partitions.update()
         self.driver.begin()
         self.changes.begin()
         self.faults.begin()
@@ -130,7 +133,7 @@ class Simulation(EventQueue):
     def _account(self, why: str) -> None:
         """Say what is still open, and what every node holds."""
         for application in self.driver.waiting():
-            component = self.links.component(application.node)
+            component = self.links.components.of(application.node)
             units = sum(self.driver.agents[node].units for node in component if self.driver.is_alive(node))
             units += sum(post[1].units for _, post in self.transport.in_transit() if post[0].source in component)
             self.listener.pending(self.now, application.node, application.since, True, len(component), units)

@@ -27,13 +27,13 @@ def test_empty_run() -> None:
         "messages_per_cs": None,
         "messages_per_cs_by_type": None,
         "messages": {},
+        "messages_cut_off": 0,
         "words_per_message": None,
         "token_hops_per_cs": None,
         "fairness": None,
         "concurrency": None,
         "peak_units": 0,
         "throughput": 0,
-        "link_changes": 0,
         "time": 10,
     }
 
@@ -121,17 +121,14 @@ def test_throughput_without_stop() -> None:
     assert (result["throughput"], result["time"]) == (0.5, 4)
 
 
-def test_link_changes() -> None:
-    """Both ends are told of a change; it is one change."""
-    down = [("link_down", 1, 0, 1, 0), ("link_down", 1, 1, 0, 0)]
-    up = [("link_up", 2, 0, 2), ("link_up", 2, 2, 0)]
-    assert measure(start(), *down, *up)["link_changes"] == 2
-
-
-def test_link_changes_in_the_warmup() -> None:
-    """One change before the end of the warmup, two from then on."""
-    changes = [(kind, t, *ends) for t in (9, 10, 11) for kind, *ends in (("link_up", 0, 2), ("link_up", 2, 0))]
-    assert measure(start(warmup=10), *changes)["link_changes"] == 2
+def test_messages_of_nodes_that_are_cut_off() -> None:
+    """They are counted apart, and only while their nodes can reach no unit."""
+    history = [
+        send(1, 0, 1, 1), ("partition", 2, None, 2, [2]), send(3, 0, 1, 2), send(3, 2, 1, 1),
+        ("partition", 4, None, 1, []), send(5, 2, 1, 2),
+    ]  # fmt: skip
+    result = measure(start(), *visit(0, 1, 1, 2), *history)
+    assert (result["messages_per_cs"], result["messages_cut_off"]) == (3, 1)
 
 
 def test_warmup_is_left_out() -> None:
@@ -173,7 +170,7 @@ def test_what_the_log_does_not_hold_is_not_measured() -> None:
     """Zero is said of what was counted, never of what was not logged."""
     result = measure(start(trace="cs"), *visit(0, 1, 1, 2), stop(9, 1, 0, 0))
     assert result["entries"] == 1
-    assert result["messages_per_cs"] is result["messages"] is result["link_changes"] is None
+    assert result["messages_per_cs"] is result["messages"] is result["messages_cut_off"] is None
     result = measure(start(trace="metrics"), stop(9, 1, 0, 0))
     assert result["entries"] is result["throughput"] is result["peak_units"] is None
 

@@ -101,7 +101,8 @@ def test_number(value: float | None, text: str) -> None:
 def summary(**changes: Any) -> dict[str, Any]:
     """The metrics of a run, each with a value of its own."""
     names = ["waiting_time", "response_time", "synchronization_delay", "messages_per_cs", "words_per_message"]
-    names += ["token_hops_per_cs", "throughput", "concurrency", "fairness", "entries", "link_changes"]
+    names += ["token_hops_per_cs", "throughput", "concurrency", "fairness", "entries", "link_change_rate"]
+    names += ["mean_degree", "components", "time_partitioned", "messages_cut_off"]
     metrics: dict[str, Any] = {name: {"mean": float(i), "ci95": i / 10} for i, name in enumerate(names, 1)}
     metrics["waiting_time"] |= {"p50": 0.75, "p95": 1.5, "max": 9.0}
     metrics["messages_per_cs_by_type"] = {"Request": {"mean": 3.5, "ci95": None}, "Token": {"mean": 0.5, "ci95": 0.25}}
@@ -125,7 +126,11 @@ def test_metrics_table() -> None:
         ["concurrency", "8", "0.8", "-", "-", "-"],
         ["fairness (Jain)", "9", "0.9", "-", "-", "-"],
         ["CS entries", "10", "1", "-", "-", "-"],
-        ["link changes", "11", "1.1", "-", "-", "-"],
+        ["link changes per unit", "11", "1.1", "-", "-", "-"],
+        ["mean degree", "12", "1.2", "-", "-", "-"],
+        ["components", "13", "1.3", "-", "-", "-"],
+        ["time partitioned (share)", "14", "1.4", "-", "-", "-"],
+        ["messages while cut off", "15", "1.5", "-", "-", "-"],
     ]
 
 

@@ -25,7 +25,7 @@ def test_defaults_are_written_out() -> None:
     """The resolved copy has every key there is, with the values that a run takes."""
     written = yaml.safe_load(loads(tiny()).to_yaml())
     assert list(written) == list(Scenario.model_fields)
-    assert written["algorithm"] == {"name": "rl"}
+    assert written["algorithm"] == {"name": "rl", "raise_interval": 0.0}
     assert written["topology"] == {"kind": "complete"}
     assert written["delays"] == {"hop": 1.0, "send": 0.0, "receive": 0.0}
     assert written["workload"] == {"rate": 0.1, "cs_time": 1.0, "units": 1, "priority": 0}

@@ -1,0 +1,74 @@
+"""What a network was like, on histories short enough to compute it by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from histories import Event, feed, start, stop
+
+from analysis.network import Network
+
+
+def measure(*events: Event) -> dict[str, Any]:
+    """The network of a history: by default a line of three nodes."""
+    return feed(Network(), *events).result()
+
+
+def link_down(t: float, a: int, b: int) -> list[Event]:
+    """Both ends are told."""
+    return [("link_down", t, a, b, 0), ("link_down", t, b, a, 0)]
+
+
+def link_up(t: float, a: int, b: int) -> list[Event]:
+    """Both ends are told."""
+    return [("link_up", t, a, b), ("link_up", t, b, a)]
+
+
+def test_a_network_that_never_changes() -> None:
+    """A line of three has a mean degree of 4/3."""
+    assert measure(start(), stop(10, 1, 0, 0)) == {
+        "link_changes": 0,
+        "link_change_rate": 0,
+        "mean_degree": pytest.approx(4 / 3),
+        "components": 1,
+        "time_partitioned": 0,
+    }
+
+
+def test_link_changes() -> None:
+    """Two changes in ten units; one link for 4 of the ten units, two for 6."""
+    result = measure(start(), *link_down(3, 0, 1), *link_up(7, 0, 2), stop(10, 1, 0, 0))
+    assert (result["link_changes"], result["link_change_rate"]) == (2, 0.2)
+    assert result["mean_degree"] == pytest.approx(2 * 1.6 / 3)
+
+
+def test_a_crashed_node_is_not_told() -> None:
+    """Its links go all the same, each once."""
+    result = measure(start(), ("link_down", 5, 2, 1, 0), *link_down(5, 0, 1), stop(10, 1, 0, 0))
+    assert result["link_changes"] == 2
+    assert result["mean_degree"] == pytest.approx(2 / 3)
+
+
+def test_partitions() -> None:
+    """Two parts for 2 units of ten, three for 1."""
+    parts = [("partition", 4, None, 2, [2]), ("partition", 6, None, 3, [1, 2]), ("partition", 7, None, 1, [])]
+    result = measure(start(), *parts, stop(10, 1, 0, 0))
+    assert (result["components"], result["time_partitioned"]) == (pytest.approx(1.4), pytest.approx(0.3))
+
+
+def test_the_warmup_is_left_out() -> None:
+    """What was so when it ended is what the averages begin with."""
+    early = [*link_down(3, 0, 1), ("partition", 3, None, 2, [])]
+    late = [*link_up(12, 0, 1), ("partition", 12, None, 1, [])]
+    result = measure(start(warmup=10), *early, *late, stop(20, 1, 0, 0))
+    assert (result["link_changes"], result["link_change_rate"]) == (1, 0.1)
+    assert result["mean_degree"] == pytest.approx(2 * 1.8 / 3)
+    assert (result["components"], result["time_partitioned"]) == (pytest.approx(1.2), pytest.approx(0.2))
+
+
+def test_what_the_log_does_not_hold_is_not_measured() -> None:
+    """A log of critical sections has partitions but no links."""
+    result = measure(start(trace="cs"), stop(10, 1, 0, 0))
+    assert result["link_changes"] is result["mean_degree"] is result["link_change_rate"] is None
+    assert result["components"] == 1

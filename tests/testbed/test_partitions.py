@@ -1,0 +1,86 @@
+"""Components kept up to date, and what is reported of partitions."""
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from testbed.components import Components
+from testbed.graph import Graph
+from tests.testbed.simulate import ALL_OK, simulate
+
+
+@given(seed=st.integers(0, 2**32), nodes=st.integers(2, 12))
+def test_components_are_those_of_the_graph(seed, nodes):
+    """After any sequence of links that come and go."""
+    rng, graph = Random(seed), Graph(nodes)
+    components = Components(dict(enumerate(graph.peers)))
+    for _ in range(60):
+        a, b = sorted(rng.sample(range(nodes), 2))
+        before = len(components.members)
+        if (a, b) in graph:
+            graph.remove(a, b)
+            assert components.part(a, b) is (b not in graph.component(a))
+        else:
+            apart = b not in graph.component(a)
+            graph.add(a, b)
+            assert components.join(a, b) is apart
+        assert abs(len(components.members) - before) <= 1
+        for node in range(nodes):
+            assert components.of(node) == graph.component(node)
+
+
+def test_a_graph_that_is_there_from_the_start():
+    """Its links are joined one by one."""
+    components = Components({0: (1,), 1: (0,), 2: (3,), 3: (2,), 4: ()})
+    assert sorted(map(sorted, components.members.values())) == [[0, 1], [2, 3], [4]]
+
+
+CUT = [{"at": 100.0, "kind": "cut", "group": [5, 6]}, {"at": 160.0, "kind": "heal"}]
+LINE = {"kind": "explicit", "links": [[i, i + 1] for i in range(9)]}
+
+
+@pytest.mark.parametrize("name", ["rl", "krlf", "raymond-tree"])
+def test_a_cut_is_told_and_counted(name):
+    """Nodes 5 and 6 of a line of ten cut off: three parts, of which at least one has no token, for 60 units."""
+    algorithm = {"name": name, **({"k": 1} if name == "krlf" else {})}
+    run = simulate(algorithm=algorithm, topology=LINE, faults=CUT, workload={"rate": 0.02})
+    told = run.diary.of("partition")
+    assert max(event["parts"] for event in told) == 3
+    assert told[-1]["parts"] == 1
+    assert told[-1]["cut_off"] == []
+    assert any(len(event["cut_off"]) >= 2 for event in told)
+    metrics = run.audit.metrics()
+    length = run.diary.events[-1]["t"]
+    assert metrics["time_partitioned"] == pytest.approx(60 / length, abs=5 / length)
+    assert run.verdicts == ALL_OK
+
+
+def test_what_the_cut_off_send_is_counted_apart():
+    """On line and from the log alike: RL's nodes without a token raise their heights as long as the cut lasts."""
+    run = simulate(algorithm="rl", topology=LINE, faults=CUT, workload={"rate": 0.02})
+    metrics = run.audit.metrics()
+    cut_off, apart = set(), 0
+    for event in run.diary.events:
+        if event["kind"] == "partition":
+            cut_off = set(event["cut_off"])
+        elif event["kind"] == "send" and event["node"] in cut_off:
+            apart += 1
+    assert metrics["messages_cut_off"] == apart > 50
+    assert sum(metrics["messages"].values()) == len(run.diary.of("send")) - apart
+
+
+def test_a_crashed_node_is_no_part():
+    """The middle of a line fails: two parts, not three; when it comes back they are one."""
+    faults = [{"at": 100.0, "kind": "crash", "node": 5}, {"at": 150.0, "kind": "restart", "node": 5}]
+    run = simulate(algorithm={"name": "krl", "k": 2}, topology=LINE, faults=faults, workload={"rate": 0.001})
+    assert {event["parts"] for event in run.diary.of("partition") if 100 <= event["t"] < 150} == {2}
+    assert run.diary.of("partition")[-1]["parts"] == 1
+
+
+def test_without_a_token_everybody_is_cut_off():
+    """RL's only holder fails: the rest is one part, and cut off."""
+    faults = [{"at": 100.0, "kind": "crash", "holder": True}]
+    run = simulate(algorithm="rl", topology={"kind": "complete"}, faults=faults, drain=50.0)
+    assert len(run.diary.of("partition")[-1]["cut_off"]) == 9
