@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_json(one)
 
     one = _command(commands, "reproduce", _reproduce, "run a paper's experiments, the paper's figures beside ours")
-    one.add_argument("paper", choices=("rl",), metavar="PAPER", help="rl")
+    one.add_argument("paper", choices=("rl", "krl"), metavar="PAPER", help="rl or krl")
     one.add_argument("--quick", action="store_true", help="fewer repetitions and shorter runs, in under a minute")
     _add_out(one)
     _add_json(one)

@@ -11,6 +11,7 @@ from testbed.run import Report
 
 PAPERS: dict[str, str] = {
     "rl": "testbed.reproduce.rl",
+    "krl": "testbed.reproduce.krl",
 }
 """Each module has `run(quick, out, report)`, which returns an `Outcome`."""
 

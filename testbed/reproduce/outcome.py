@@ -1,50 +1,14 @@
-"""What a reproduction found: rows with the paper's value beside ours, the report, the figures."""
+"""What a reproduction found: the data, the report, the figures."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from analysis.plots import plots_missing
-
-
-@dataclass(frozen=True)
-class Row:
-    """One cell of a paper's table: the paper's value and ours."""
-
-    table: int
-    algorithm: str
-    reading: str
-    mobility: str
-    connectivity: float
-    load: str
-    paper: float
-    measured: float | None
-    ci95: float | None
-    duration: float
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """What the row stands for, whatever the reading."""
-        return (self.table, self.algorithm, self.mobility, self.connectivity, self.load)
-
-    @property
-    def ratio(self) -> float | None:
-        """Ours over the paper's."""
-        return None if self.measured is None else self.measured / self.paper
-
-    def agrees(self, tolerance: float) -> bool:
-        """Whether ours is the paper's value within the tolerance, or rounds to it as the paper rounds."""
-        if self.measured is None:
-            return False
-        return abs(self.measured / self.paper - 1) <= tolerance or abs(self.measured - self.paper) <= 0.5
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {**asdict(self), "ratio": self.ratio}
 
 
 @dataclass(frozen=True)
@@ -53,8 +17,8 @@ class Outcome:
 
     paper: str
     out: Path
-    rows: list[Row]
-    short_runs: list[Row]
+    document: dict[str, Any]
+    """What was found, ready for JSON: rows with the paper's value beside ours, claims, as the paper has them."""
     records: list[dict[str, Any]]
     """The points of the figures, one record per repetition."""
     failures: list[str]
@@ -67,8 +31,7 @@ class Outcome:
         """For JSON."""
         return {
             "paper": self.paper,
-            "rows": [row.as_dict() for row in self.rows],
-            "short_runs": [row.as_dict() for row in self.short_runs],
+            **self.document,
             "failures": self.failures,
             "directory": str(self.out),
         }

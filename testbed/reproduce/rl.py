@@ -6,24 +6,30 @@ cell is run under each of the three, and the report says which agree. Nothing is
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis import stats
 from analysis.tables import Table, number
-from testbed.parallel import Job, spread
-from testbed.reproduce.outcome import Outcome, Row
+from testbed.reproduce.cells import (
+    CONNECTIVITY_AXIS,
+    METRIC_AXES,
+    NODES,
+    RATE_AXIS,
+    Cell,
+    Point,
+    figure_records,
+    run_cells,
+)
+from testbed.reproduce.outcome import Outcome
 from testbed.run import Report
-from testbed.scenario import Scenario
 
 ALGORITHMS = ("raymond-tree", "rl")
 READINGS = ("text", "per-pair", "thinning")
 MOBILITY = {"zero": 0.0, "low": 1e-2, "high": 1e-1}
 LOADS = {"high": 1.0, "low": 1e-3}
 CONNECTIVITIES = (0.2, 0.8)
-NODES = 30
+METRICS = {1: "waiting_time", 2: "messages_per_cs"}
 AGREES = 0.10  # what counts as the paper's value: within 10 %, or rounded to it
 
 # algorithm, load -> zero 20 %, zero 80 %, low 20 %, low 80 %, high 20 %, high 80 %
@@ -45,58 +51,53 @@ SHORT_RUN = 370.0  # time units after which the paper's 75 comes out, ramp-up in
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One point: what is run, and for how long."""
+class Row:
+    """One cell of the paper's tables: the paper's value and ours."""
 
+    table: int
     algorithm: str
     reading: str
     mobility: str
     connectivity: float
-    rate: float
+    load: str
+    paper: float
+    measured: float | None
+    ci95: float | None
     duration: float
-    warmup: float = 0.0
-    repeat: int = 6
 
-    def scenario(self) -> Scenario:
-        """The cell as a scenario."""
-        return Scenario.model_validate(
-            {
-                "name": f"rl-paper-{self.algorithm}",
-                "algorithm": self.algorithm,
-                "nodes": NODES,
-                "topology": {
-                    "kind": "random",
-                    "connectivity": self.connectivity,
-                    "link_change_rate": MOBILITY[self.mobility],
-                    "reading": self.reading,
-                },
-                "workload": {"rate": self.rate},
-                "duration": self.duration,
-                "warmup": self.warmup,
-                "repeat": self.repeat,
-                "trace": "metrics",
-            }
-        )
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What the row stands for, whatever the reading."""
+        return (self.table, self.algorithm, self.mobility, self.connectivity, self.load)
 
-    def jobs(self) -> list[Job]:
-        """Its repetitions. A link change costs about as much as two critical sections' worth of a static run."""
-        scenario = self.scenario()
-        changes = MOBILITY[self.mobility] * (NODES * (NODES - 1) / 2 if self.reading == "per-pair" else 1)
-        weight = self.duration * (min(0.35, NODES * self.rate) + 0.5 * changes)
-        return [Job(scenario, repetition, weight) for repetition in range(self.repeat)]
+    @property
+    def ratio(self) -> float | None:
+        """Ours over the paper's."""
+        return None if self.measured is None else self.measured / self.paper
+
+    def agrees(self, tolerance: float) -> bool:
+        """Whether ours is the paper's value within the tolerance, or rounds to it as the paper rounds."""
+        if self.measured is None:
+            return False
+        return abs(self.measured / self.paper - 1) <= tolerance or abs(self.measured - self.paper) <= 0.5
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**asdict(self), "ratio": self.ratio}
 
 
-@dataclass(frozen=True)
-class Point:
-    """What a cell measured: values over its repetitions."""
-
-    cell: Cell
-    waiting: list[float]
-    messages: list[float]
-
-    def values(self, table: int) -> list[float]:
-        """The values of Table 1 (waiting time) or 2 (messages)."""
-        return self.waiting if table == 1 else self.messages
+def cell(
+    algorithm: str,
+    reading: str,
+    mobility: str,
+    connectivity: float,
+    rate: float,
+    duration: float,
+    warmup: float = 0.0,
+    repeat: int = 6,
+) -> Cell:
+    """A cell of this paper."""
+    return Cell(algorithm, connectivity, rate, duration, warmup, repeat, mobility, MOBILITY[mobility], reading)
 
 
 def table_cells(quick: bool) -> list[Cell]:
@@ -112,15 +113,15 @@ def table_cells(quick: bool) -> list[Cell]:
                     if reading == "thinning" and mobility == "low" and not quick:
                         low = 100_000.0  # a thousand changes, which is what it takes to thin out
                     repeat = 2 if quick else 6
-                    cells.append(Cell(algorithm, reading, mobility, connectivity, 1.0, *high, repeat=repeat))
-                    cells.append(Cell(algorithm, reading, mobility, connectivity, 1e-3, low, repeat=repeat))
+                    cells.append(cell(algorithm, reading, mobility, connectivity, 1.0, *high, repeat=repeat))
+                    cells.append(cell(algorithm, reading, mobility, connectivity, 1e-3, low, repeat=repeat))
     return cells
 
 
 def short_cells(quick: bool) -> list[Cell]:
     """RL at high load for as long as the paper's runs seem to have been."""
     repeat = 2 if quick else 6
-    return [Cell("rl", "text", "zero", connectivity, 1.0, SHORT_RUN, repeat=repeat) for connectivity in CONNECTIVITIES]
+    return [cell("rl", "text", "zero", connectivity, 1.0, SHORT_RUN, repeat=repeat) for connectivity in CONNECTIVITIES]
 
 
 def figure_cells(quick: bool) -> list[Cell]:
@@ -144,27 +145,8 @@ def figure_cells(quick: bool) -> list[Cell]:
                 repeat = 1 if quick else 3 if reading == "per-pair" else 6
                 for algorithm in ALGORITHMS:
                     warmup = duration / 5 if rate == 1.0 else 0.0
-                    cells.append(Cell(algorithm, reading, mobility, connectivity, rate, duration, warmup, repeat))
+                    cells.append(cell(algorithm, reading, mobility, connectivity, rate, duration, warmup, repeat))
     return cells
-
-
-def run_cells(cells: list[Cell], what: str, report: Report) -> tuple[list[Point], list[str]]:
-    """Run cells over the cores; returns what they measured, and a line for every check that failed."""
-    jobs = [job for cell in cells for job in cell.jobs()]
-    results = iter(spread(jobs, what, report))
-    points, failures = [], []
-    for cell in cells:
-        repetitions = [next(results) for _ in range(cell.repeat)]
-        for one in repetitions:
-            failures += [
-                f"{cell}, repetition {one['repetition']}: {name}: {check['offenders'][:1]}"
-                for name, check in one["checks"].items()
-                if check["verdict"] != "ok"
-            ]
-        measured = [one["metrics"] for one in repetitions if one["metrics"]["entries"]]
-        waiting = [metrics["waiting_time"]["mean"] for metrics in measured]
-        points.append(Point(cell, waiting, [metrics["messages_per_cs"] for metrics in measured]))
-    return points, failures
 
 
 def table_rows(points: list[Point]) -> list[Row]:
@@ -178,10 +160,10 @@ def table_rows(points: list[Point]) -> list[Row]:
                 for reading in READINGS:
                     run_under = reading if mobility != "zero" else READINGS[0]
                     point = found[algorithm, run_under, mobility, connectivity, LOADS[load]]
-                    measured = point.values(table)
+                    metric = METRICS[table]
                     rows.append(
-                        Row(table, algorithm, reading, mobility, connectivity, load, value, stats.mean(measured),
-                            stats.ci95(measured), point.cell.duration)
+                        Row(table, algorithm, reading, mobility, connectivity, load, value, point.mean(metric),
+                            point.ci95(metric), point.cell.duration)
                     )  # fmt: skip
     return rows
 
@@ -189,8 +171,8 @@ def table_rows(points: list[Point]) -> list[Row]:
 def short_rows(points: list[Point]) -> list[Row]:
     """RL's high-load waiting time in runs as short as the paper's."""
     return [
-        Row(1, "rl", "text", "zero", point.cell.connectivity, "high", 75, stats.mean(point.waiting),
-            stats.ci95(point.waiting), SHORT_RUN)
+        Row(1, "rl", "text", "zero", point.cell.connectivity, "high", 75, point.mean("waiting_time"),
+            point.ci95("waiting_time"), SHORT_RUN)
         for point in points
     ]  # fmt: skip
 
@@ -202,24 +184,9 @@ def run(quick: bool, out: Path, report: Report) -> Outcome:
     in_tables, in_shorts = points[: len(tables)], points[len(tables) : len(tables) + len(shorts)]
     in_figures = points[len(tables) + len(shorts) :]
     rows, short = table_rows(in_tables), short_rows(in_shorts)
-    records = list(figure_records(in_figures))
-    return Outcome("rl", out, rows, short, records, failures, render(rows, short), draw)
-
-
-def figure_records(points: list[Point]) -> Iterable[dict[str, Any]]:
-    """One record per repetition of every point of the figures, for plotting."""
-    for point in points:
-        cell = point.cell
-        for waiting, messages in zip(point.waiting, point.messages, strict=True):
-            yield {
-                "algorithm": "RR" if cell.algorithm == "raymond-tree" else "RL",
-                "reading": cell.reading,
-                "mobility": cell.mobility,
-                "connectivity": cell.connectivity,
-                "rate": cell.rate,
-                "waiting_time": waiting,
-                "messages_per_cs": messages,
-            }
+    records = list(figure_records(in_figures, NAMES))
+    document = {"rows": [row.as_dict() for row in rows], "short_runs": [row.as_dict() for row in short]}
+    return Outcome("rl", out, document, records, failures, render(rows, short), draw)
 
 
 def draw(records: list[dict[str, Any]], out: Path) -> list[Path]:
@@ -227,8 +194,6 @@ def draw(records: list[dict[str, Any]], out: Path) -> list[Path]:
     from analysis.plots import Panels, draw_panels
 
     files = []
-    rate, share = "request rate of a node (requests per time unit)", "connectivity (share of all links, %)"
-    waiting, messages = "waiting time per CS entry (time units)", "messages per CS entry (messages)"
     for reading in READINGS[:2]:
         chosen = [one for one in records if one["reading"] == reading or one["mobility"] == "zero"]
         by_load = [
@@ -242,13 +207,14 @@ def draw(records: list[dict[str, Any]], out: Path) -> list[Path]:
             for load, value in LOADS.items()
             if one["rate"] == value
         ]
-        for figure, data, x, x_label, y, y_label in (
-            (5, by_load, "rate", rate, "waiting_time", waiting),
-            (6, by_links, "percent", share, "waiting_time", waiting),
-            (7, by_load, "rate", rate, "messages_per_cs", messages),
-            (8, by_links, "percent", share, "messages_per_cs", messages),
+        for figure, data, x, x_label, y in (
+            (5, by_load, "rate", RATE_AXIS, "waiting_time"),
+            (6, by_links, "percent", CONNECTIVITY_AXIS, "waiting_time"),
+            (7, by_load, "rate", RATE_AXIS, "messages_per_cs"),
+            (8, by_links, "percent", CONNECTIVITY_AXIS, "messages_per_cs"),
         ):
-            panels = Panels(data, x, x_label, y, y_label, "mobility", list(MOBILITY), log_x=x == "rate", log_y=True)
+            y_label, mobilities = METRIC_AXES[y], list(MOBILITY)
+            panels = Panels(data, x, x_label, y, y_label, "mobility", mobilities, log_x=x == "rate", log_y=True)
             files += draw_panels(panels, out / f"figure-{figure}-{reading}")
     return files
 

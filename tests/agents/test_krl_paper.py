@@ -97,6 +97,17 @@ def test_a_holder_with_nobody_above_lowers_its_height():
     assert outputs(agent) == [(2, LinkInfo((-1, 3, 5)))]
 
 
+@pytest.mark.parametrize("agent", [KReverseLink, KReverseLinkForwarding])
+def test_only_a_request_from_above_is_queued(agent):
+    """Request, line 3: Enqueue(Q, j) if myHeight < height[j] and j is not in Q."""
+    one = node((0, 3), [(0, 1, 1), (0, 4, 2)], agent=agent)
+    one.on_receive(2, Request((0, 4, 2)))
+    one.on_receive(2, Request((0, 4, 2)))
+    assert one.queue == [2]
+    one.on_receive(1, Request((0, 1, 1)))
+    assert one.queue == [2], "node 1 is below: its request has crossed a message that says so"
+
+
 def test_a_foreign_message_is_refused():
     """And changes nothing."""
     agent = node((0, 3), [(0, 1, 1)])

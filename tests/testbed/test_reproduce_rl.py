@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from analysis import stats
 from testbed.cli import main
 from testbed.reproduce import rl
-from testbed.reproduce.outcome import Row
-from testbed.reproduce.rl import Cell, run_cells
+from testbed.reproduce.cells import run_cells
+from testbed.reproduce.rl import Row, cell
 from tests.conftest import PROJECT
 
 pytestmark = pytest.mark.xdist_group("reproduce")  # they share one reproduction
@@ -65,10 +64,10 @@ def test_figures_and_report_are_written(quick):
 
 
 def measured(algorithm: str, connectivity: float, rate: float, duration: float, warmup: float = 0.0):
-    cell = Cell(algorithm, "text", "zero", connectivity, rate, duration, warmup, repeat=6)
-    (point,), failures = run_cells([cell], "", lambda share, what: None)
+    one = cell(algorithm, "text", "zero", connectivity, rate, duration, warmup)
+    (point,), failures = run_cells([one], "", lambda share, what: None)
     assert not failures
-    return stats.mean(point.waiting), stats.mean(point.messages)
+    return point.mean("waiting_time"), point.mean("messages_per_cs")
 
 
 @pytest.mark.parametrize(
