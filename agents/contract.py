@@ -151,7 +151,7 @@ class Agent:
         """LinkUp: `peer` has come within reach."""
 
     def on_link_down(self, peer: int) -> None:
-        """LinkDown: `peer` is out of reach. Everything sent to it before has arrived or comes back first."""
+        """LinkDown: `peer` is out of reach. Everything sent to it before has arrived, or comes back by `on_return`."""
 
     def on_return(self, peer: int, message: Message) -> None:
         """A message to `peer` could not be delivered and comes back. What carries units must override this."""

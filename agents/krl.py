@@ -163,16 +163,9 @@ class KReverseLink(PacedAgent):
         """When Token(h) received at node i from node j."""
         self.tokens += 1  # l. 1-2
         self.height[j] = h  # l. 3
-        told = lower_than(h, self.node)
-        if self.my_height > h:  # l. 4
-            mine = self.my_height
-            self.send_all([k for k, height in self.height.items() if height < mine and k != j], LinkInfo(told))  # l. 5
-            self.my_height = told  # l. 6-7
-        self.send(j, LinkInfo(told))  # l. 8
-        if self.queue:  # l. 9
-            self.give_token_to_next()
-        else:
-            self.next = self.node  # l. 10
+        self.come_below(h, j)  # l. 4-7
+        self.send(j, LinkInfo(lower_than(h, self.node)))  # l. 8
+        self.use_token()  # l. 9-10
 
     def on_link_info(self, j: int, h: Height) -> None:
         """When LinkInfo(h) received at node i from node j."""
@@ -215,6 +208,14 @@ class KReverseLink(PacedAgent):
         self.send(peer, LinkInfo(self.my_height))  # l. 1
         self.forming[peer] = self.my_height  # l. 2-3
 
+    def on_return(self, peer: int, message: Message) -> None:
+        """A token that could not be delivered comes back: as in RL, as if the lowest neighbour had just sent it."""
+        if message.units:
+            self.tokens += 1
+            if self.height:
+                self.come_below(min(self.height.values()))
+            self.use_token()
+
     # -- procedures, in the paper's order ----------------------------------------------------------------------------
 
     def forward_request(self) -> None:
@@ -224,6 +225,21 @@ class KReverseLink(PacedAgent):
             return
         self.next = lowest(self.height)  # l. 1
         self.send(self.next, Request(self.my_height))  # l. 2
+
+    def come_below(self, h: Height, sender: int | None = None) -> None:
+        """Lines 4-7 of Token: lower the height below h, if it is not; the lower neighbours, but for j, are told."""
+        mine = self.my_height
+        if mine > h:
+            told = lower_than(h, self.node)
+            self.send_all([k for k, height in self.height.items() if height < mine and k != sender], LinkInfo(told))
+            self.my_height = told
+
+    def use_token(self) -> None:
+        """Lines 9-10 of Token."""
+        if self.queue:
+            self.give_token_to_next()
+        else:
+            self.next = self.node
 
     def give_token_to_next(self) -> None:
         """Procedure GiveTokenToNext(), only called when Q is not empty."""

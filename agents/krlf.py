@@ -15,6 +15,7 @@ from __future__ import annotations
 from agents.contract import CRITICAL, REMAINDER
 from agents.heights import Height, lowest
 from agents.krl import Initial, KReverseLink
+from agents.message import Message
 from agents.pacing import UNPACED, PacedParameters
 
 
@@ -43,6 +44,12 @@ class KReverseLinkForwarding(KReverseLink):
         super().on_token(j, h)  # l. 2-10
         if not self.queue and self.idle_tokens():  # l. 11
             self.forward_token()  # l. 12
+
+    def on_return(self, peer: int, message: Message) -> None:
+        """A token that comes back goes on, if nobody here wants it."""
+        super().on_return(peer, message)
+        if message.units and not self.queue and self.idle_tokens():
+            self.forward_token()
 
     def on_link_up(self, peer: int) -> None:
         """When formation of link to j detected at node i."""

@@ -155,10 +155,7 @@ class ReverseLink(PacedAgent):
         mine = self.my_height
         self.send_all([k for k, height in self.height.items() if height < mine or k == j], LinkInfo(lowered))  # l. 3
         self.my_height = lowered  # l. 4-5
-        if self.queue:  # l. 6
-            self.give_token_to_next()
-        else:
-            self.next = self.node
+        self.use_token()  # l. 6
 
     def on_link_info(self, j: int, h: Height) -> None:
         """When LinkInfo(h) received at node i from node j."""
@@ -196,6 +193,21 @@ class ReverseLink(PacedAgent):
         self.send(peer, LinkInfo(self.my_height))  # l. 1
         self.forming[peer] = self.my_height  # l. 2-3
 
+    def on_return(self, peer: int, message: Message) -> None:
+        """A message that could not be delivered comes back, after its link has failed; the paper has no such thing.
+
+        Only the token matters: whom it was sent to is gone. The node holds it again, as if its lowest neighbour had
+        just sent it.
+        """
+        if isinstance(message, Token):
+            self.token_holder = True
+            if self.height and not self.is_sink():
+                told = lower_than(min(self.height.values()), self.node)
+                mine = self.my_height
+                self.send_all([k for k, height in self.height.items() if height < mine], LinkInfo(told))
+                self.my_height = told
+            self.use_token()
+
     # -- procedures, in the paper's order ----------------------------------------------------------------------------
 
     def forward_request(self) -> None:
@@ -205,6 +217,13 @@ class ReverseLink(PacedAgent):
             return
         self.next = lowest(self.height)  # l. 1
         self.send(self.next, Request(self.my_height))  # l. 2
+
+    def use_token(self) -> None:
+        """Line 6 of Token."""
+        if self.queue:
+            self.give_token_to_next()
+        else:
+            self.next = self.node
 
     def give_token_to_next(self) -> None:
         """Procedure GiveTokenToNext(), only called when Q is not empty."""

@@ -264,6 +264,7 @@ class Order(Check):
         super().__init__()
         self.over_links = True
         self.flying: dict[tuple[int, int], deque[int]] = {}  # (sender, receiver) -> ids not yet arrived
+        self.fallen: dict[tuple[int, int], tuple[int, deque[int]]] = {}  # links gone with such ids, and when
 
     def begin(self, needs: str, capacity: int, units: list[int], links: list[list[int]]) -> None:
         self.over_links = needs == "links"
@@ -272,14 +273,24 @@ class Order(Check):
             self.flying[b, a] = deque()
 
     def link_up(self, t: int, node: int, peer: int) -> None:
+        self._settle(node, peer)
         self.flying.setdefault((node, peer), deque())
+
+    def stop(self, t: int, node: None, reason: str, units: list[int]) -> None:
+        for ends in list(self.fallen):
+            self._settle(*ends)
+
+    def _settle(self, node: int, peer: int) -> None:
+        t, ids = self.fallen.pop((node, peer), (0, ()))
+        if ids:
+            self.offend(t, f"the link from {node} to {peer} goes down with messages {list(ids)} in transit")
 
     def link_down(self, t: int, node: int, peer: int, lag: int) -> None:
         if not self.over_links:
             return
         ids = self.flying.pop((node, peer), None)
-        if ids:
-            self.offend(t, f"the link from {node} to {peer} goes down with messages {list(ids)} in transit")
+        if ids:  # they must come back before the link does
+            self.fallen[node, peer] = (t, ids)
 
     def send(self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, fields: Any) -> None:
         ids = self.flying.get((node, peer))
@@ -306,11 +317,11 @@ class Order(Check):
         self._drop(t, node, peer, id)
 
     def _drop(self, t: int, node: int, peer: int, id: int) -> None:
-        ids = self.flying.get((node, peer))
-        if ids and id in ids:
-            ids.remove(id)
-        else:
-            self.offend(t, f"message {id} of node {node} to {peer} is lost or returned but was not in transit")
+        for ids in (self.flying.get((node, peer)), self.fallen.get((node, peer), (0, None))[1]):
+            if ids and id in ids:
+                ids.remove(id)
+                return
+        self.offend(t, f"message {id} of node {node} to {peer} is lost or returned but was not in transit")
 
 
 class OrderAsTold(Check):

@@ -44,6 +44,16 @@ class Stage:
         for node, peer in ((a, b), (b, a)):
             self._step(node, f"LinkDown {peer}", lambda agent, peer=peer: agent.on_link_down(peer))
 
+    def link_break(self, a: int, b: int) -> None:
+        """A link fails as radios do, with messages in transit, which come back to who sent them."""
+        undelivered = [(a, b, self.channels.pop((a, b))), (b, a, self.channels.pop((b, a)))]
+        for node, peer in ((a, b), (b, a)):
+            self._step(node, f"LinkDown {peer}", lambda agent, peer=peer: agent.on_link_down(peer))
+        for node, peer, messages in undelivered:
+            for message in messages:
+                what = f"Return {shown(message)} to {peer}"
+                self._step(node, what, lambda agent, peer=peer, message=message: agent.on_return(peer, message))
+
     def link_up(self, a: int, b: int) -> None:
         self._connect(a, b)
         for node, peer in ((a, b), (b, a)):

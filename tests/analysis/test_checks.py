@@ -338,9 +338,14 @@ def test_crash_excuses_only_the_node_itself() -> None:
             [("link_down", 1, 0, 1, 0), send(2, 0, 1, 1)], ["t=2:", "node 0 ", "without a link"], id="link was lost"
         ),
         pytest.param(
-            [send(1, 0, 1, 1), ("link_down", 2, 0, 1, 0)],
+            [send(1, 0, 1, 1), ("link_down", 2, 0, 1, 0), stop(9, 0, 0, 0)],
             ["t=2:", "link from 0 to 1 goes down with messages [1]"],
             id="link lost with a message on it",
+        ),
+        pytest.param(
+            [send(1, 0, 1, 1), ("link_down", 2, 0, 1, 0), ("link_up", 3, 0, 1), returned(4, 0, 1, 1)],
+            ["t=2:", "link from 0 to 1 goes down with messages [1]"],
+            id="returned after the link came back",
         ),
         pytest.param([lost(2, 0, 1, 7)], ["t=2:", "message 7 of node 0 to 1"], id="lost, never sent"),
         pytest.param(
@@ -370,6 +375,10 @@ def test_reordering_is_one_offence() -> None:
         pytest.param([send(1, 0, 1, 1), send(2, 0, 1, 2), lost(2, 0, 1, 1), recv(3, 1, 0, 2)], id="lost by a fault"),
         pytest.param(
             [send(1, 0, 1, 1), returned(2, 0, 1, 1), ("link_down", 2, 0, 1, 0)], id="returned before the link goes"
+        ),
+        pytest.param(
+            [send(1, 0, 1, 1), ("link_down", 2, 0, 1, 0), returned(3, 0, 1, 1), ("link_up", 4, 0, 1), stop(9, 1, 0, 0)],
+            id="returned after the link has gone",
         ),
         pytest.param([("link_up", 1, 0, 2), send(2, 0, 2, 1), recv(3, 2, 0, 1)], id="new link"),
         pytest.param(
