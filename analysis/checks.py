@@ -205,7 +205,11 @@ class Conservation(Check):
 
 
 class Starvation(Check):
-    """Every request is served by the end, unless its node crashed or its component holds no unit."""
+    """Every request is served by the end, unless its node crashed or its component holds no unit.
+
+    An algorithm that addresses any node may depend on one that it cannot reach, wherever the units are: there, a
+    partition at the end is excuse enough.
+    """
 
     name = "starvation"
     needs_kind = "request"
@@ -216,6 +220,14 @@ class Starvation(Check):
         self.waiting: dict[int, int] = {}
         self.excuses: dict[str, int] = {}
         self.accounted: set[int] = set()
+        self.any_node = False
+        self.parts = 1
+
+    def begin(self, needs: str, capacity: int, units: list[int], links: list[list[int]]) -> None:
+        self.any_node = needs == "any node"
+
+    def partition(self, t: int, node: None, parts: int, cut_off: list[int]) -> None:
+        self.parts = parts
 
     def request(self, t: int, node: int, units: int, priority: int) -> None:
         self.waiting[node] = t
@@ -237,6 +249,8 @@ class Starvation(Check):
                 self._excuse("node crashed")
         elif component_units == 0:
             self._excuse("component holds no unit")
+        elif self.any_node and self.parts > 1:
+            self._excuse("network partitioned")
         else:
             what = f"node {node} still waits since t={since / TICKS:g}"
             self.offend(t, f"{what}; its component of {component} holds {component_units} units")
@@ -276,7 +290,7 @@ class Order(Check):
         self._settle(node, peer)
         self.flying.setdefault((node, peer), deque())
 
-    def stop(self, t: int, node: None, reason: str, units: list[int]) -> None:
+    def end(self, t: int, reason: str, units: list[int]) -> None:
         for ends in list(self.fallen):
             self._settle(*ends)
 

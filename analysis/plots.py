@@ -89,11 +89,35 @@ def draw_bars(records: Sequence[dict[str, Any]], measures: Sequence[str], path: 
         return _save(canvas, path)
 
 
+def draw_paths(
+    paths: Sequence[Sequence[tuple[float, float]]], area: tuple[float, float] | None, reach: float | None, path: Path
+) -> list[Path]:
+    """Draw where nodes go, each from its dot, into `path` with every format's suffix; a circle shows the range."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+    import seaborn as sns
+    from matplotlib.patches import Circle, Rectangle
+
+    with sns.axes_style("white"), sns.plotting_context("paper"):
+        canvas, axis = plt.subplots(figsize=(5.0, 5.0))
+        for colour, line in zip(sns.color_palette("cividis", len(paths)), paths, strict=True):
+            axis.plot(*zip(*line, strict=True), color=colour, linewidth=0.7, alpha=0.7)
+            axis.plot(*line[0], marker="o", markersize=3.5, color=colour, markeredgecolor="black", markeredgewidth=0.4)
+        if reach is not None:
+            axis.add_patch(Circle(paths[0][0], reach, fill=False, linestyle="--", color="black", linewidth=0.8))
+        if area is not None:
+            axis.add_patch(Rectangle((0, 0), *area, fill=False, color="grey", linewidth=0.8))
+        axis.set(xlabel="x (m)", ylabel="y (m)", aspect="equal")
+        return _save(canvas, path)
+
+
 def _save(canvas: Any, path: Path) -> list[Path]:
     import matplotlib.pyplot as plt
 
     canvas.tight_layout()
-    files = [path.with_suffix(f".{suffix}") for suffix in FORMATS]
+    files = [path.with_name(f"{path.name}.{suffix}") for suffix in FORMATS]
     for file in files:
         canvas.savefig(file, dpi=200, bbox_inches="tight")
     plt.close(canvas)

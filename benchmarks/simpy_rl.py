@@ -36,7 +36,7 @@ class Network:
         assert scenario.entries is not None, "the comparison is as long as its entries"
         self._enough_entries = scenario.entries
         choice = scenario.algorithm
-        starts = choice.agent.initial(initial_graph(scenario, streams.of("topology")).adjacency(), choice.parameters)
+        starts = choice.agent.initial(initial_graph(scenario, streams).adjacency(), choice.parameters)
         self.nodes = [
             Node(
                 self,

@@ -8,6 +8,7 @@ from typing import Any
 
 from analysis.audit import Live, LiveAudit
 from testbed.backends.sim import Simulation
+from testbed.linkchanges import LinkChanges
 from testbed.scenario import Scenario
 from testbed.streams import Streams
 
@@ -97,6 +98,7 @@ def time_link_changes(scenario: Scenario) -> float:
     """
     simulation = Simulation(scenario, streams(), Live(LiveAudit()))
     changes = simulation.changes
+    assert isinstance(changes, LinkChanges)
     change, taken = changes._change, []
 
     def timed_change() -> None:

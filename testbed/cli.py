@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed import __version__
-from testbed.errors import InputError, TestbedError, one_line
+from testbed.errors import BackendError, InputError, TestbedError, one_line
 
 EXIT_CODES = """\
 exit codes: 0 all well; 1 a check or an expectation failed; 2 the input is wrong; 3 the backend cannot run here;
@@ -73,6 +73,14 @@ def _parser() -> argparse.ArgumentParser:
     _add_out(one)
     _add_json(one)
 
+    one = _command(commands, "mobility", _mobility, "look at the movement of a scenario, or convert a trace")
+    one.usage = "testbed mobility SCENARIO [--plot] [options]\n       testbed mobility convert A B"
+    one.add_argument("what", nargs="+", metavar="SCENARIO | convert A B", help="a YAML file, or two trace files")
+    one.add_argument("--plot", action="store_true", help="draw the paths")
+    _add_overrides(one)
+    _add_out(one)
+    _add_json(one)
+
     one = _command(commands, "analyze", _analyze, "judge and tabulate runs from what they logged")
     one.add_argument("runs", type=Path, nargs="+", metavar="RUN_DIR", help="a run directory")
     one.add_argument("--by", metavar="KEY", help="label runs by a key of their scenarios, such as workload.rate")
@@ -87,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_json(one)
 
     one = _command(commands, "list", _list, "list what scenarios can name")
-    one.add_argument("what", choices=("algorithms", "backends", "checks"))
+    one.add_argument("what", choices=("algorithms", "backends", "checks", "mobility", "propagation"))
     _add_json(one)
 
     one = _command(commands, "new", _new, "start an algorithm: its file, its tests, a smoke scenario, its registration")
@@ -187,6 +195,32 @@ def _reproduce(arguments: argparse.Namespace) -> int:
     else:
         print(outcome.render(), end="")
     return 1 if outcome.failures else 0
+
+
+def _mobility(arguments: argparse.Namespace) -> int:
+    what = arguments.what
+    if what[0] == "convert" and len(what) == 3:
+        from testbed.mobility.traces.formats import convert
+
+        convert(Path(what[1]), Path(what[2]))
+        return 0
+    if len(what) > 1:
+        raise InputError("mobility takes one scenario, or `convert` and two trace files")
+    from analysis.plots import plots_missing
+    from testbed.scenario import load
+    from testbed.survey import survey
+
+    found = survey(load(_locate(Path(what[0])), _overrides(arguments)))
+    lacking = plots_missing() if arguments.plot else None
+    if lacking is not None:
+        raise BackendError(f"no plot: {lacking}")
+    files = found.draw(arguments.out) if arguments.plot else []
+    if arguments.json:
+        _print_json({**found.as_dict(), "files": list(map(str, files))})
+    else:
+        print(found.render(), end="")
+        print("".join(f"{file}\n" for file in files), end="")
+    return 0
 
 
 def _analyze(arguments: argparse.Namespace) -> int:

@@ -77,12 +77,13 @@ class Driver:
         self.applications = applications
         self.world = world
         self.listener = listener
-        self.stopping = False
+        self.stopping = self._for_good = False
         self.on_stop: list[Callable[[], None]] = []
         self.entries = 0
         self.channels: dict[int, dict[int, Channel]] = {node: {} for node in agents}  # by sender, by receiver
         self._doomed: list[tuple[int | None, str | None]] = []  # messages to lose: by sender, by type
         self._enough_entries = entries
+        self.absent: set[int] = set()  # nodes that have not come yet, or have left
         self.cut_off: frozenset[int] = frozenset()  # nodes that can reach no unit; what they send is counted apart
         self._sent_cut_off = 0
         self._open = 0  # requests made and not yet released
@@ -104,10 +105,13 @@ class Driver:
         for node in self.applications:
             self._think(node)
 
-    def stop(self) -> None:
-        """No more requests; the run ends when those that are open have been served."""
+    def stop(self, *, for_good: bool = False) -> None:
+        """No more requests; the run ends when those that are open have been served.
+
+        If the network will not change any more either, it ends when nobody is left who could be served.
+        """
         if not self.stopping:
-            self.stopping = True
+            self.stopping, self._for_good = True, for_good
             for hook in self.on_stop:
                 hook()
             self._halt_if_served()
@@ -167,6 +171,16 @@ class Driver:
         self.listener.link_down(self.world.now, node, peer, lag)
         self._step(node, "on_link_down", peer)
 
+    def give_back(self, posts: list[Post]) -> None:
+        """Messages come back to who sent them: their link has failed before they arrived."""
+        for channel, message, number in posts:
+            if isinstance(message, Lost):
+                self.lost((channel, message.message, number), "fault")
+                continue
+            node, peer, name = channel.source, channel.target, type(message).__name__
+            self.listener.returned(self.world.now, node, peer, number, name, message.units)
+            self._step(node, "on_return", peer, message)
+
     def crash(self, node: int) -> None:
         """The node stops at once and forgets everything. Its links are the world's business."""
         agent, application = self.agents.pop(node), self.applications[node]
@@ -192,6 +206,9 @@ class Driver:
 
     def _request(self, node: int, incarnation: int) -> None:
         if self.stopping or incarnation != self._incarnation[node]:
+            return
+        if node in self.absent:  # nobody asks who is not there
+            self._think(node)
             return
         application, now = self.applications[node], self.world.now
         application.status = WAITING
@@ -228,8 +245,20 @@ class Driver:
         self.applications[node].status = WAITING
 
     def _halt_if_served(self) -> None:
-        if self.stopping and not self._open:
+        if self.stopping and (not self._open or self._hopeless()):
             self.world.halt()
+
+    def _hopeless(self) -> bool:
+        """Whether the network stays as it is and all requests that are open are of nodes that can reach no unit."""
+        if not self._for_good or not self.cut_off:
+            return False
+        asking = [app for app in self.applications.values() if app.status is not REMAINDER]
+        return all(app.status is WAITING and app.node in self.cut_off for app in asking)
+
+    def set_cut_off(self, nodes: frozenset[int]) -> None:
+        """These nodes can reach no unit now."""
+        self.cut_off = nodes
+        self._halt_if_served()
 
     # -- one step of an agent ----------------------------------------------------------------------------------------
 

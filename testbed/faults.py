@@ -110,7 +110,7 @@ class Faults:
         """Put the links of a cut back, but for those that another fault still forbids."""
         simulation = self._simulation
         simulation.changes.forbidden.remove(cut.forbids)
-        for a, b in cut.severed:
+        for a, b in simulation.changes.restorable(cut.severed, cut.forbids):
             if link_of(a, b) in simulation.graph:
                 continue
             if simulation.changes.may_form(a, b):

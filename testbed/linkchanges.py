@@ -22,7 +22,7 @@ from random import Random
 
 from analysis.events import TICKS
 from testbed.eventqueue import EventQueue
-from testbed.graph import Graph, link_of
+from testbed.graph import Graph, Link, link_of
 from testbed.links import IdealLinks
 
 
@@ -53,6 +53,10 @@ class LinkChanges:
     def may_form(self, a: int, b: int) -> bool:
         """Whether no fault stands between two nodes."""
         return not any(forbids(a, b) for forbids in self.forbidden)
+
+    def restorable(self, severed: list[Link], forbids: Callable[[int, int], bool]) -> list[Link]:
+        """The links that come back when a fault no longer forbids them: those that it took away."""
+        return severed
 
     def _change(self) -> None:
         if not self._stopped:

@@ -1,7 +1,8 @@
 """Ideal links: reliable, FIFO, announced.
 
-A link that is to fall while messages are in transit on it is kept until the first instant it is empty; both ends may go
-on using it until then. How long it was kept is the `lag` of its link_down events.
+A link that is to fall while messages are in transit on it is kept until the first instant it is empty, or for `max_lag`
+if there is one; both ends may go on using it until then. How long it was kept is the `lag` of its link_down events.
+What has not arrived when it falls is given back to who sent it.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ class Above(Protocol):
     def link_down(self, node: int, peer: int, lag: int) -> None:
         """A link has failed at one end."""
 
+    def give_back(self, posts: list[Post]) -> None:
+        """Messages could not be delivered, because their link has failed."""
+
 
 class IdealLinks:
     """Moves messages over channels between neighbours, and tells when links form and fail."""
@@ -42,8 +46,10 @@ class IdealLinks:
         graph: Graph,
         delays: Delays,
         streams: Streams,
+        max_lag: int | None = None,
     ) -> None:
         self._queue = queue
+        self._max_lag = max_lag
         self._above = above
         self._channels = channels  # by sender, by receiver: those that there are
         self._hop = delays.hop.sampler(streams.of("delay"))
@@ -117,18 +123,20 @@ class IdealLinks:
             for a, b in (link, link[::-1]):
                 self._channels[a][b].on_arrival = self._fall_if_empty
             self._fall_if_empty(self._channels[a][b])
+            if link in self._closing and self._max_lag is not None:
+                since = self._closing[link]
+                self._queue.at(since + self._max_lag, self._fall_at_last, link, since)
 
     def tear(self, node: int) -> list[Post]:
         """Take what is in transit to and from a node that has crashed off its links; returns it."""
-        torn = [post for _, post in self.in_transit() if node in (post[0].source, post[0].target)]
-        queue, on_the_way = self._queue, (self._above.receive, self._arrive)
-        parcels = [
-            *(args[0] for _, _, happen, args in queue.heap if happen in on_the_way),
-            *(one[2] for one in queue.lane),
-        ]
-        for posts in parcels:
-            posts[:] = [post for post in posts if node not in (post[0].source, post[0].target)]
-        return torn
+        return self._take_off(lambda channel: node in (channel.source, channel.target))
+
+    def _take_off(self, concerned: Callable[[Channel], bool]) -> list[Post]:
+        """Take what is in transit on some channels off them; returns it in the order it would have arrived."""
+        taken = [post for _, post in self.in_transit() if concerned(post[0])]
+        for _, _, posts in self._parcels():
+            posts[:] = [post for post in posts if not concerned(post[0])]
+        return taken
 
     def drop_node(self, node: int) -> None:
         """Take all links of a crashed node away, and tell its neighbours."""
@@ -153,10 +161,20 @@ class IdealLinks:
         link = a, b = link_of(channel.source, channel.target)
         if self._channels[a][b].in_flight or self._channels[b][a].in_flight:
             return
-        since = self._closing[link]
+        self._fall(link, [])
+
+    def _fall_at_last(self, link: Link, since: int) -> None:
+        """The link has been kept long enough, unless it has fallen already."""
+        if self._closing.get(link) == since:
+            self._fall(link, self._take_off(lambda channel: link_of(channel.source, channel.target) == link))
+
+    def _fall(self, link: Link, undelivered: list[Post]) -> None:
+        lag = self._queue.now - self._closing[link]
         again = link in self._reopen
         self._disconnect(link)
         for node, peer in (link, link[::-1]):
-            self._above.link_down(node, peer, self._queue.now - since)
+            self._above.link_down(node, peer, lag)
+        if undelivered:
+            self._above.give_back(undelivered)
         if again:
-            self.up(a, b)
+            self.up(*link)

@@ -21,20 +21,20 @@ class Partitions:
         simulation.links.on_parts = self.update
 
     def update(self) -> None:
-        """Look at the parts that there are now. A node that has crashed is no part."""
+        """Look at the parts that there are now. A node that has crashed or is not there is no part."""
         driver = self._simulation.driver
         parts = [
             alive
             for members in self._simulation.links.components.members.values()
-            if (alive := [node for node in members if driver.is_alive(node)])
+            if (alive := [node for node in members if driver.is_alive(node) and node not in driver.absent])
         ]
         supplied = self._components_with_units()
         label = self._simulation.links.components.label
         cut_off = frozenset(node for part in parts if label[part[0]] not in supplied for node in part)
         if (len(parts), cut_off) != self._told:
             self._told = (len(parts), cut_off)
-            driver.cut_off = cut_off
             self._simulation.listener.partition(self._simulation.now, None, len(parts), sorted(cut_off))
+            driver.set_cut_off(cut_off)
 
     def _components_with_units(self) -> set[int]:
         """The labels of the components in which a unit is held or in transit."""

@@ -14,6 +14,8 @@ from analysis.tables import metrics_table, runs_table
 from testbed import yamlfile
 from testbed.backends.registry import BACKENDS
 from testbed.errors import InputError
+from testbed.mobility.registry import MODELS
+from testbed.radio.propagation import PROPAGATION
 from testbed.run import Result
 from testbed.scenario import Scenario
 
@@ -115,10 +117,19 @@ def _scenario_value(run: Run, key: str) -> str:
     return str(value)
 
 
+def _summary(thing: type) -> str:
+    """The first line of a docstring."""
+    return (thing.__doc__ or "").splitlines()[0]
+
+
 def listing(what: str) -> dict[str, str]:
     """Names and what they stand for."""
     if what == "algorithms":
         return {name: agent.summary for name, agent in ALGORITHMS.items()}
     if what == "backends":
         return {name: importlib.import_module(module).SUMMARY for name, module in BACKENDS.items()}
-    return {check.name: (check.__doc__ or "").splitlines()[0] for check in CHECKS}
+    if what == "mobility":
+        return {name: _summary(model) for name, model in MODELS.items()}
+    if what == "propagation":
+        return {name: _summary(model) for name, model in PROPAGATION.items()}
+    return {check.name: _summary(check) for check in CHECKS}

@@ -41,13 +41,21 @@ class Packet:
 class IdealRouter:
     """Stands between the driver, which knows sources and destinations, and the links, which know neighbours."""
 
-    def __init__(self, queue: EventQueue, driver: Driver, graph: Graph, delays: Delays, streams: Streams) -> None:
+    def __init__(
+        self,
+        queue: EventQueue,
+        driver: Driver,
+        graph: Graph,
+        delays: Delays,
+        streams: Streams,
+        max_lag: int | None = None,
+    ) -> None:
         self._driver = driver
         self._hops: dict[int, dict[int, Channel]] = {node: {} for node in range(graph.nodes)}
         self._distances: dict[int, dict[int, int]] = {}  # by destination; forgotten when a link forms or fails
         self._early: dict[Channel, dict[int, Message]] = {}  # arrived before one that was sent before
         self._stranded: list[tuple[int, Packet]] = []  # where they are, with no path to where they go
-        self.links = IdealLinks(queue, self, self._hops, graph, delays, streams)
+        self.links = IdealLinks(queue, self, self._hops, graph, delays, streams, max_lag)
 
     # -- from the driver ---------------------------------------------------------------------------------------------
 
@@ -102,6 +110,11 @@ class IdealRouter:
         """A link has failed."""
         self._distances.clear()
         self._driver.link_down(node, peer, lag)
+
+    def give_back(self, posts: list[Post]) -> None:
+        """The link under some packets has gone: they take another way from where they are."""
+        for hop, packet, _ in posts:
+            self._forward(hop.source, packet)
 
     # -- inside ------------------------------------------------------------------------------------------------------
 

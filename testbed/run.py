@@ -15,9 +15,14 @@ from analysis.metrics import summarise
 from testbed.backends.registry import BACKENDS
 from testbed.driver import AgentError
 from testbed.errors import BackendError, TestbedError
+from testbed.geometry import Geometry
+from testbed.mobility.traces.formats import write
+from testbed.mobility.traces.trace import Trace
 from testbed.recorder import Recorder
 from testbed.rundir import RunDirectory
 from testbed.scenario import Expect, Scenario
+from testbed.streams import Streams
+from testbed.topology import GeometricTopology
 
 Report = Callable[[float, str], None]
 """Takes the share that is done and what is being done."""
@@ -84,8 +89,10 @@ def _repetition(
     what: str,
     report: Report,
 ) -> dict[str, Any]:
-    audit = LiveAudit()
-    with Recorder(directory.repetition(number) / "events.jsonl", scenario.trace) as recorder:
+    audit, folder = LiveAudit(), directory.repetition(number)
+    if isinstance(scenario.topology, GeometricTopology):
+        write_positions(scenario, number, folder / "positions.csv")
+    with Recorder(folder / "events.jsonl", scenario.trace) as recorder:
 
         def progress(share: float) -> None:
             recorder.flush()
@@ -94,6 +101,12 @@ def _repetition(
         progress(0.0)
         backend.run_repetition(scenario, number, Live(audit, recorder), progress)
     return {"repetition": number, "checks": audit.verdicts(), "metrics": audit.metrics()}
+
+
+def write_positions(scenario: Scenario, number: int, path: Path) -> None:
+    """Where every node is in a repetition, as a trace that can be replayed: its waypoints."""
+    trajectories = Geometry(scenario, Streams(scenario.seed, number)).trajectories
+    write(path, Trace(tuple(map(str, range(scenario.nodes))), tuple(trajectories)))
 
 
 def summarise_run(scenario: Scenario, repetitions: list[dict[str, Any]]) -> dict[str, Any]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
 import secrets
+import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -44,6 +46,10 @@ class RunDirectory:
             "commit": _commit(),
             "host": {"system": platform.platform(), "machine": platform.machine(), "cores": os.cpu_count()},
         }
+        trace = scenario.trace_file
+        if trace is not None:
+            self._meta["traces"] = {trace.name: _copy(trace, self.path / trace.name)}
+            scenario = scenario.with_trace_file(trace.name)  # beside it, so that it can be run again from there
         (self.path / "scenario.yaml").write_text(scenario.to_yaml(), encoding="utf-8")
         self._write_json("meta.json", self._meta)
 
@@ -69,6 +75,13 @@ class RunDirectory:
         partial = self.path / f".{name}.partial"
         partial.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
         partial.replace(self.path / name)
+
+
+def _copy(source: Path, target: Path) -> str:
+    """Copy a file; returns its hash."""
+    shutil.copyfile(source, target)
+    with target.open("rb") as file:
+        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
 
 
 def _commit() -> str | None:

@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import (
     BeforeValidator,
-    Discriminator,
     Field,
     PlainSerializer,
     PlainValidator,
@@ -31,8 +30,15 @@ from analysis.events import LEVELS
 from testbed import scenario_errors, yamlfile
 from testbed.backends.registry import BACKENDS
 from testbed.durations import MAX_UNITS, Duration, parse_duration
-from testbed.errors import ScenarioError
+from testbed.errors import InputError, ScenarioError
+from testbed.mobility.area import Area, parse_area
+from testbed.mobility.registry import Mobility, Placement
+from testbed.mobility.replay import Replay
+from testbed.mobility.static import Static
+from testbed.radio.radio import Radio
 from testbed.section import Section, refuse_unknown
+from testbed.streams import Streams
+from testbed.topology import ExplicitTopology, GeometricTopology, Node, RandomTopology, Topology
 
 
 @dataclass(frozen=True)
@@ -86,46 +92,6 @@ Time = Annotated[Duration, PlainValidator(parse_duration), PlainSerializer(Durat
 Rate = Annotated[float, Field(ge=1 / MAX_UNITS, le=MAX_UNITS)]
 Units = Annotated[float, Field(ge=0, le=MAX_UNITS)]
 """An amount of time."""
-Node = Annotated[int, Field(ge=0)]
-
-
-class RandomTopology(Section):
-    """The papers' random connected graph, with Poisson link changes."""
-
-    kind: Literal["random"]
-    connectivity: Annotated[float, Field(gt=0, le=1)]
-    """Share of all possible links that are there."""
-    link_change_rate: Annotated[float, Field(ge=0, le=MAX_UNITS)] = 0.0
-    """Link changes per time unit: what changes, and whether it is in the whole network, depends on the reading."""
-    reading: Literal["text", "per-pair", "thinning"] = "text"
-    """How the papers' sentence on link changes is read; see `testbed.linkchanges`."""
-
-    def links(self, nodes: int) -> int:
-        """How many links the graph has."""
-        return round(self.connectivity * nodes * (nodes - 1) / 2)
-
-
-class CompleteTopology(Section):
-    """Every node is a neighbour of every other, always."""
-
-    kind: Literal["complete"]
-
-
-class ExplicitTopology(Section):
-    """The links by name."""
-
-    kind: Literal["explicit"]
-    links: list[Annotated[list[Node], Field(min_length=2, max_length=2)]]
-
-
-def _topology_shorthand(value: Any) -> Any:
-    return {"kind": value} if isinstance(value, str) else value
-
-
-Topology = Annotated[
-    Annotated[RandomTopology | CompleteTopology | ExplicitTopology, Discriminator("kind")],
-    BeforeValidator(_topology_shorthand),
-]
 
 
 class Delays(Section):
@@ -207,7 +173,7 @@ def _known_metrics(value: Any) -> Any:
         columns = {
             name: ["mean", "p50", "p95", "max"] if isinstance(measured, dict) else ["mean"]
             for name, measured in Audit().metrics().items()
-            if not name.startswith("messages") or name == "messages_per_cs"
+            if name not in ("messages", "messages_per_cs_by_type")
         }
         refuse_unknown(value, list(columns))
         for name, bounds in value.items():
@@ -239,6 +205,14 @@ class Scenario(Section):
     algorithm: Algorithm
     nodes: Annotated[int, Field(ge=1, le=100_000)]
     topology: Topology
+    time_unit: Annotated[float, Field(ge=1e-6, le=1e6)] = 1.0
+    """Seconds per time unit, where nodes move or time is real."""
+    area: Annotated[Area, PlainValidator(parse_area), PlainSerializer(list)] | None = None
+    placement: Placement | None = None
+    mobility: Mobility | None = None
+    radio: Radio | None = None
+    links: Literal["ideal"] = "ideal"
+    """What carries messages between neighbours: ideal links, as the papers assume."""
     delays: Delays = Delays()
     workload: Workload
     faults: list[Fault] = Field([])
@@ -252,14 +226,36 @@ class Scenario(Section):
     backend: Literal[tuple(BACKENDS)] = "sim"  # type: ignore[valid-type]
     expect: Expect = Expect()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _complete_geometry(cls, data: Any) -> Any:
+        """Nodes with places have radios, and stay where they are if nothing else is said."""
+        if isinstance(data, dict):
+            topology = data.get("topology")
+            if "geometric" in (topology, topology.get("kind") if isinstance(topology, dict) else None):
+                defaults = {"mobility": {"kind": "static"}, "radio": {}}
+                data = {**data, **{key: value for key, value in defaults.items() if data.get(key) is None}}
+        return data
+
     @model_validator(mode="after")
     def _fits_together(self) -> Scenario:
         _check_length(self)
         _check_algorithm(self)
         _check_topology(self)
+        _check_geometry(self)
         for index, fault in enumerate(self.faults):
             _check_fault(self, fault, f"faults.{index}")
         return self
+
+    @property
+    def trace_file(self) -> Path | None:
+        """The file that the nodes' movements come from, if they come from one."""
+        return Path(self.mobility.file) if isinstance(self.mobility, Replay) else None
+
+    def with_trace_file(self, name: str) -> Scenario:
+        """The same with another name for that file."""
+        assert isinstance(self.mobility, Replay)
+        return self.model_copy(update={"mobility": self.mobility.model_copy(update={"file": name})})
 
     def to_yaml(self) -> str:
         """The scenario with every default written out."""
@@ -304,6 +300,47 @@ def _check_topology(scenario: Scenario) -> None:
             seen.add(frozenset((a, b)))
 
 
+def _check_geometry(scenario: Scenario) -> None:
+    if not isinstance(scenario.topology, GeometricTopology):
+        for key in ("area", "placement", "mobility", "radio"):
+            if getattr(scenario, key) is not None:
+                allowed = "with topology geometric only: other topologies know no places"
+                raise scenario_errors.found_instead(key, allowed, key=key)
+        return
+    assert scenario.mobility is not None
+    assert scenario.radio is not None
+    moves = not isinstance(scenario.mobility, Static)
+    if scenario.area is None and not isinstance(scenario.mobility, Replay):
+        raise scenario_errors.found_instead(
+            "no area", "[width, height] or [width, height, depth] in metres", key="area"
+        )
+    if moves and scenario.duration is None:
+        allowed = "duration, where nodes move: their paths are known in advance"
+        raise scenario_errors.found_instead("entries", allowed, key="entries")
+    if scenario.radio.propagation.is_fading:
+        found = f"{scenario.radio.propagation.kind}, which gives each frame a power of its own"
+        raise scenario_errors.found_instead(
+            found, "a propagation without fading, with ideal links", "radio.propagation"
+        )
+    _try_geometry(scenario, scenario.placement, scenario.mobility, scenario.area or Area(0.0, 0.0))
+
+
+def _try_geometry(scenario: Scenario, placement: Placement | None, mobility: Mobility, area: Area) -> None:
+    """Whether nodes can be placed and moved as asked does not depend on the seed: a moment of it tells."""
+    streams, key = Streams(0, 0), "placement"
+    try:
+        starts = None if placement is None else placement.positions(scenario.nodes, area, streams.of("placement"))
+        key = "mobility"
+        paths = mobility.trajectories(starts, scenario.nodes, area, 1e-3, streams)
+    except (ValueError, InputError) as error:
+        raise scenario_errors.found_instead(str(error), "", key=key) from None
+    assert scenario.radio is not None
+    climbs = any(len({waypoint.z for waypoint in path.waypoints}) > 1 for path in paths)
+    if climbs and scenario.radio.propagation.kind == "two-ray":
+        allowed = "nodes that stay at their heights: the range of two-ray depends on them"
+        raise scenario_errors.found_instead("nodes that climb and sink", allowed, key="mobility")
+
+
 def _check_fault(scenario: Scenario, fault: Fault, key: str) -> None:
     for name in ("node", "peer", "group"):
         value = getattr(fault, name)
@@ -331,6 +368,13 @@ def loads(text: str, overrides: list[str] | None = None, name: str = "scenario")
     return build(yamlfile.parse(text, name), overrides)
 
 
+def _locate_trace(document: yamlfile.Document) -> None:
+    """A trace is looked for beside the scenario that names it."""
+    mobility = document.data.get("mobility")
+    if isinstance(mobility, dict) and isinstance(mobility.get("file"), str):
+        mobility["file"] = str((Path(document.file).parent / mobility["file"]).absolute())
+
+
 def build(document: yamlfile.Document, overrides: list[str] | None = None) -> Scenario:
     """Check a document and turn it into a scenario."""
     if document.data is None:
@@ -338,6 +382,7 @@ def build(document: yamlfile.Document, overrides: list[str] | None = None) -> Sc
     if not isinstance(document.data, dict):
         found = "a list" if isinstance(document.data, list) else scenario_errors.shown(document.data)
         raise ScenarioError(document.file, 1, "", found, "a mapping of keys")
+    _locate_trace(document)
     origins = {scenario_errors.apply_override(document.data, override): override for override in overrides or []}
     try:
         return Scenario.model_validate(document.data)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from random import Random
 from typing import Any
 
 from agents.contract import Agent, Needs
@@ -14,12 +14,15 @@ from testbed.driver import AgentError, Driver
 from testbed.durations import to_ticks
 from testbed.eventqueue import EventQueue, Halt
 from testbed.faults import Faults
+from testbed.geometry import Geometry
 from testbed.linkchanges import LinkChanges
 from testbed.links import IdealLinks
 from testbed.partitions import Partitions
+from testbed.rangechanges import RangeChanges
 from testbed.routing import IdealRouter
-from testbed.scenario import CompleteTopology, RandomTopology, Scenario
+from testbed.scenario import Scenario
 from testbed.streams import Streams
+from testbed.topology import ExplicitTopology, GeometricTopology, RandomTopology
 from testbed.workload import Application
 
 SUMMARY = "embedded simulator of the papers' model, virtual time"
@@ -38,19 +41,20 @@ class Simulation(EventQueue):
         self.scenario = scenario
         self.listener = listener
         self._streams = streams
-        self.graph = initial_graph(scenario, streams.of("topology"))
+        self.geometry = Geometry(scenario, streams) if isinstance(scenario.topology, GeometricTopology) else None
+        self.graph = initial_graph(scenario, streams, self.geometry)
         self.driver = self._make_driver()
         self.transport: IdealRouter | IdealLinks
         if scenario.algorithm.agent.needs is Needs.ANY_NODE:
-            self.transport = IdealRouter(self, self.driver, self.graph, scenario.delays, streams)
+            self.transport = IdealRouter(self, self.driver, self.graph, scenario.delays, streams, self._max_lag())
             self.links = self.transport.links
         else:
-            channels = self.driver.channels
-            self.transport = IdealLinks(self, self.driver, channels, self.graph, scenario.delays, streams)
+            channels, lag = self.driver.channels, self._max_lag()
+            self.transport = IdealLinks(self, self.driver, channels, self.graph, scenario.delays, streams, lag)
             self.links = self.transport
         self.move = self.transport.move
-        rate, reading = self._changes()
-        self.changes = LinkChanges(self, self.links, self.graph, rate, reading, streams.of("link changes"))
+        self.changes = self._make_changes()
+        self._follow_absences()
         self.partitions = Partitions(self)
         self.faults = Faults(scenario.faults, self)
         self.driver.on_stop.append(self.changes.stop)
@@ -83,13 +87,42 @@ class Simulation(EventQueue):
         choice = self.scenario.algorithm
         return choice.agent.start(node, start, choice.parameters, self._streams.of("agent", node))
 
-    def _changes(self) -> tuple[float, str]:
+    def _max_lag(self) -> int | None:
         topology = self.scenario.topology
-        return (topology.link_change_rate, topology.reading) if isinstance(topology, RandomTopology) else (0.0, "text")
+        return to_ticks(topology.max_lag) if isinstance(topology, GeometricTopology) else None
+
+    def _make_changes(self) -> LinkChanges | RangeChanges:
+        scenario, topology = self.scenario, self.scenario.topology
+        if self.geometry is not None:
+            crossings, time_unit = self.geometry.crossings(), scenario.time_unit
+            return RangeChanges(self, self.links, self.graph, crossings, time_unit=time_unit)
+        rate, reading = 0.0, "text"
+        if isinstance(topology, RandomTopology):
+            rate, reading = topology.link_change_rate, topology.reading
+        return LinkChanges(self, self.links, self.graph, rate, reading, self._streams.of("link changes"))
+
+    def _follow_absences(self) -> None:
+        """Nodes that come late or leave early neither ask nor count as parts while they are away."""
+        for node, trajectory in enumerate(self.geometry.trajectories if self.geometry is not None else ()):
+            if not trajectory.is_there(0.0):
+                self.driver.absent.add(node)
+            for seconds, happen in ((trajectory.appears, set.discard), (trajectory.leaves, set.add)):
+                if 0 < seconds < math.inf:
+                    ticks = round(seconds / self.scenario.time_unit * TICKS)
+                    self.at(ticks, self._be_absent, happen, node)
+
+    def _be_absent(self, happen: Callable[[set[int], int], None], node: int) -> None:
+        happen(self.driver.absent, node)
+        self.partitions.update()
+
+    def _stop_for_good(self) -> None:
+        """The duration is over: no more requests, and neither faults nor link changes come later."""
+        self.driver.stop(for_good=True)
 
     def halt(self) -> None:
         """End the run after what happens now."""
-        self.at(self.now, self._halt, "every request served")
+        served = "every request served" if not self.driver.waiting() else "nobody is left who could be served"
+        self.at(self.now, self._halt, served)
 
     def _expect_entry(self, entries: int) -> None:
         """A run that is to last for so many entries would never end if there were no more of them."""
@@ -119,7 +152,7 @@ class Simulation(EventQueue):
         self.changes.begin()
         self.faults.begin()
         if scenario.duration is not None:
-            self.at(to_ticks(scenario.duration), self.driver.stop)
+            self.at(to_ticks(scenario.duration), self._stop_for_good)
         else:
             self._expect_entry(-1)
         why = self.run(lambda: report(self._progress()))
@@ -144,14 +177,16 @@ class Simulation(EventQueue):
         self.listener.stop(self.now, None, why, held)
 
 
-def initial_graph(scenario: Scenario, rng: Random) -> graph.Graph:
+def initial_graph(scenario: Scenario, streams: Streams, geometry: Geometry | None = None) -> graph.Graph:
     """The network at time 0."""
-    topology = scenario.topology
+    topology, nodes = scenario.topology, scenario.nodes
+    if geometry is not None:
+        return graph.Graph(nodes, geometry.crossings().initial_links())
     if isinstance(topology, RandomTopology):
-        return graph.random_connected(scenario.nodes, topology.links(scenario.nodes), rng)
-    if isinstance(topology, CompleteTopology):
-        return graph.complete(scenario.nodes)
-    return graph.Graph(scenario.nodes, (graph.link_of(a, b) for a, b in topology.links))
+        return graph.random_connected(nodes, topology.links(nodes), streams.of("topology"))
+    if isinstance(topology, ExplicitTopology):
+        return graph.Graph(nodes, (graph.link_of(a, b) for a, b in topology.links))
+    return graph.complete(nodes)
 
 
 def run_repetition(scenario: Scenario, repetition: int, listener: Live, report: Callable[[float], None]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from testbed import scenario_errors
 from testbed.mobility.trajectory import Position
 
 
@@ -18,3 +19,16 @@ class Area(NamedTuple):
         """Whether a place is inside, give or take a rounding error."""
         places = (position.x, position.y, position.z)
         return all(-slack <= place <= size + slack for place, size in zip(places, self, strict=True))
+
+
+MAX_METRES = 1e7
+
+
+def parse_area(value: Any) -> Area:
+    """What a scenario writes, checked."""
+    if isinstance(value, list | tuple) and len(value) in (2, 3):
+        numbers = [size for size in value if isinstance(size, int | float) and not isinstance(size, bool)]
+        if len(numbers) == len(value) and all(0 <= size <= MAX_METRES for size in numbers) and min(numbers[:2]) > 0:
+            return Area(*map(float, numbers))
+    allowed = f"[width, height] or [width, height, depth] in metres, up to {MAX_METRES:g}"
+    raise scenario_errors.found_instead(scenario_errors.shown(value), allowed)

@@ -307,6 +307,17 @@ def test_starvation_excused(history: list[Event], why: str) -> None:
     assert (verdict.verdict, verdict.detail) == (OK, f"excused: 1 ({why})")
 
 
+def test_a_partition_excuses_algorithms_that_address_any_node() -> None:
+    """Somebody they depend on may be in another part; over links, only a part without units is an excuse."""
+    open_request = pending(9, 1, since=2, alive=True, component=2, component_units=1)
+    apart, together = ("partition", 3, None, 2, []), ("partition", 4, None, 1, [])
+    history = [request(2, 1), apart, open_request, stop(9, 1, 0, 0)]
+    assert judge(Starvation, start(needs="any node"), *history).detail == "excused: 1 (network partitioned)"
+    assert_fails(judge(Starvation, start(), *history), "node 1 still waits")
+    healed = [request(2, 1), apart, together, open_request, stop(9, 1, 0, 0)]
+    assert_fails(judge(Starvation, start(needs="any node"), *healed), "node 1 still waits")
+
+
 def test_crash_excuses_only_the_node_itself() -> None:
     """Another node's crash is no excuse, and a crash before the request is none either."""
     other = judge(Starvation, start(), request(2, 1), ("crash", 3, 0, 1), stop(9, 0, 0, 0))

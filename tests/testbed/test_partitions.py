@@ -84,3 +84,13 @@ def test_without_a_token_everybody_is_cut_off():
     faults = [{"at": 100.0, "kind": "crash", "holder": True}]
     run = simulate(algorithm="rl", topology={"kind": "complete"}, faults=faults, drain=50.0)
     assert len(run.diary.of("partition")[-1]["cut_off"]) == 9
+
+
+def test_a_run_ends_when_only_the_cut_off_wait():
+    """The network stays as it is after the duration: to go on would be waiting for nothing."""
+    faults = [{"at": 100.0, "kind": "cut", "group": [5, 6]}]
+    run = simulate(algorithm="rl", topology=LINE, faults=faults, workload={"rate": 0.05}, duration=200.0, drain=5000.0)
+    assert run.diary.of("pending")
+    assert run.diary.events[-1]["t"] < 400
+    assert "excused" in run.details["starvation"]
+    assert run.verdicts == ALL_OK

@@ -15,7 +15,9 @@ from agents.rl import ReverseLink
 from analysis.events import TICKS
 from testbed.durations import Duration, parse_duration
 from testbed.errors import ScenarioError
-from testbed.scenario import CompleteTopology, ExplicitTopology, Fault, RandomTopology, Scenario, Section, loads
+from testbed.scenario import Fault, Scenario, loads
+from testbed.section import Section
+from testbed.topology import CompleteTopology, ExplicitTopology, RandomTopology
 from tests.testbed.tiny import tiny
 
 # -- the resolved copy ------------------------------------------------------------------------------------------------
