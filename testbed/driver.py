@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from agents.contract import CANCEL_TIMER, CRITICAL, ENTER, EVICT, REMAINDER, SEND, SET_TIMER, WAITING, Agent, Needs
+from agents.contract import CANCEL_TIMER, CRITICAL, ENTER, EVICT, REMAINDER, SEND, SET_TIMER, WAITING, Agent, Needs, Op
 from agents.message import Message, fixed_words
 from analysis.audit import Live
 from testbed.channel import Channel, Post
@@ -40,13 +40,14 @@ class World(Protocol):
 class Kind:
     """What the driver knows of a class of messages, and how many of them were sent."""
 
-    __slots__ = ("name", "plain", "sent", "sent_words", "words")
+    __slots__ = ("name", "sent", "sent_words", "units", "watched", "words")
 
     def __init__(self, kind: type[Message]) -> None:
         self.name = kind.__name__
         self.words = fixed_words(kind)
-        self.plain = self.words is not None and kind.units == 0
-        """Whether such messages are all of one size and carry no units."""
+        self.units = kind.units if isinstance(kind.units, int) else None  # else it is a property, each has its own
+        self.watched = self.words is None or self.units != 0
+        """Whether each is told of. Messages of one size that carry no units need only be counted."""
         self.sent = self.sent_words = 0
 
 
@@ -77,6 +78,9 @@ class Driver:
         self.applications = applications
         self.world = world
         self.listener = listener
+        # What happens most is told by functions of the driver's own: found on the listener, each would cost a search.
+        self._tell_request, self._tell_enter, self._tell_exit = listener.request, listener.enter, listener.exit
+        self._tell_send, self._tell_recv = listener.send, listener.recv
         self.stopping = self._for_good = False
         self.on_stop: list[Callable[[], None]] = []
         self.entries = 0
@@ -85,25 +89,21 @@ class Driver:
         self._enough_entries = entries
         self.absent: set[int] = set()  # nodes that have not come yet, or have left
         self.cut_off: frozenset[int] = frozenset()  # nodes that can reach no unit; what they send is counted apart
-        self._sent_cut_off = 0
         self._open = 0  # requests made and not yet released
-        self._incarnation = dict.fromkeys(agents, 0)
         self._timers: dict[tuple[int, str], int] = {}  # running timers, by the number of their latest setting
         self._timer_settings = 0
         self._any_node = next(iter(agents.values())).needs is Needs.ANY_NODE
         messages = next(iter(agents.values())).messages
-        self._kinds = {kind: Kind(kind) for kind in (*messages, Lost)}
-        # Messages of one size that carry no units are counted and otherwise left alone, unless somebody wants them all.
-        self._plain = frozenset(
-            kind for kind, facts in self._kinds.items() if facts.plain and not listener.each_message
-        )
+        self._kinds, self._kinds_cut_off = ({kind: Kind(kind) for kind in (*messages, Lost)} for _ in range(2))
+        if listener.each_message:
+            self._watch_all()
 
     # -- the life of a run -------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
         """Let every application think for the first time."""
-        for node in self.applications:
-            self._think(node)
+        for application in self.applications.values():
+            self._think(application)
 
     def stop(self, *, for_good: bool = False) -> None:
         """No more requests; the run ends when those that are open have been served.
@@ -132,12 +132,13 @@ class Driver:
 
     def receive(self, posts: list[Post]) -> None:
         """Messages arrive at the same time, each a step of its own."""
-        agents, plain = self.agents, self._plain
+        agents, kinds = self.agents, self._kinds
         for channel, message, number in posts:
             if number <= channel.arrived:
                 self._tell_disorder(channel, message, number)
             channel.arrived = number
-            if message.__class__ in plain or self._tell_arrival(channel, message, number):
+            kind = kinds[type(message)]
+            if not kind.watched or self._tell_arrival(kind, channel, message, number):
                 agent = agents[channel.target]
                 try:
                     agent.on_receive(channel.source, message)
@@ -148,13 +149,15 @@ class Driver:
             if channel.on_arrival is not None:
                 channel.on_arrival(channel)
 
-    def _tell_arrival(self, channel: Channel, message: Message, number: int) -> bool:
-        """Tell of a message that is to be looked at; False if it is only the hole that a lost one left."""
-        if isinstance(message, Lost):
+    def _tell_arrival(self, kind: Kind, channel: Channel, message: Message, number: int) -> bool:
+        """Tell of a message that is watched; False if it is only the hole that a lost one left."""
+        if type(message) is Lost:
             self.lost((channel, message.message, number), "fault")
             return False
-        name = type(message).__name__
-        self.listener.recv(self.world.now, channel.target, channel.source, number, name, message.units)
+        tell, units = self._tell_recv, kind.units
+        tell(
+            self.world.now, channel.target, channel.source, number, kind.name, message.units if units is None else units
+        )
         return True
 
     def _tell_disorder(self, channel: Channel, message: Message, number: int) -> None:
@@ -185,7 +188,7 @@ class Driver:
         """The node stops at once and forgets everything. Its links are the world's business."""
         agent, application = self.agents.pop(node), self.applications[node]
         self.listener.crash(self.world.now, node, agent.units)
-        self._incarnation[node] += 1  # what was scheduled for the old process is void
+        application.incarnation += 1  # what was scheduled for the old process is void
         if application.status is not REMAINDER:
             self._open -= 1
         application.status = REMAINDER
@@ -194,51 +197,64 @@ class Driver:
     def restart(self, node: int, agent: Agent) -> None:
         """The node comes back as a new incarnation with an empty state."""
         self.agents[node] = agent
-        self.listener.restart(self.world.now, node, self._incarnation[node])
+        application = self.applications[node]
+        self.listener.restart(self.world.now, node, application.incarnation)
         if not self.stopping:
-            self._think(node)
+            self._think(application)
 
     # -- the application ---------------------------------------------------------------------------------------------
 
-    def _think(self, node: int) -> None:
+    def _think(self, application: Application) -> None:
         world = self.world
-        world.at(world.now + self.applications[node].think_time(), self._request, node, self._incarnation[node])
+        world.at(world.now + application.think_time(), self._request, application, application.incarnation)
 
-    def _request(self, node: int, incarnation: int) -> None:
-        if self.stopping or incarnation != self._incarnation[node]:
+    def _request(self, application: Application, incarnation: int) -> None:
+        if self.stopping or incarnation != application.incarnation:
             return
+        node, demand, tell = application.node, application.demand, self._tell_request
         if node in self.absent:  # nobody asks who is not there
-            self._think(node)
+            self._think(application)
             return
-        application, now = self.applications[node], self.world.now
         application.status = WAITING
-        application.since = now
+        application.since = now = self.world.now
         self._open += 1
-        demand = application.demand
-        self.listener.request(now, node, demand.units, demand.priority)
-        self._step(node, "on_request", demand)
+        tell(now, node, demand.units, demand.priority)
+        agent = self.agents[node]
+        try:
+            agent.on_request(demand)
+        except Exception as error:
+            raise self._failed(node, f"on_request({demand})", error) from error
+        if agent.outbox:
+            self._apply(agent)
 
     def _enter(self, node: int) -> None:
-        application, world = self.applications[node], self.world
+        application, world, tell = self.applications[node], self.world, self._tell_enter
         application.status = CRITICAL
-        self.listener.enter(world.now, node, application.demand.units)
-        world.at(world.now + application.cs_time(), self._release, node, self._incarnation[node])
+        now, cs_time = world.now, application.cs_time
+        tell(now, node, application.demand.units)
+        world.at(now + cs_time(), self._release, application, application.incarnation)
         self.entries += 1
         if self.entries == self._enough_entries:
             self.stop()
 
-    def _release(self, node: int, incarnation: int) -> None:
-        application = self.applications[node]
-        if incarnation != self._incarnation[node] or application.status is not CRITICAL:
+    def _release(self, application: Application, incarnation: int) -> None:
+        if incarnation != application.incarnation or application.status is not CRITICAL:
             return
+        node, tell = application.node, self._tell_exit
         application.status = REMAINDER
         self._open -= 1
-        self.listener.exit(self.world.now, node, application.demand.units)
-        self._step(node, "on_release")
+        tell(self.world.now, node, application.demand.units)
+        agent = self.agents[node]
+        try:
+            agent.on_release()
+        except Exception as error:
+            raise self._failed(node, "on_release()", error) from error
+        if agent.outbox:
+            self._apply(agent)
         if self.stopping:
             self._halt_if_served()
         else:
-            self._think(node)
+            self._think(application)
 
     def _evict(self, node: int) -> None:
         self.listener.evict(self.world.now, node)
@@ -275,74 +291,83 @@ class Driver:
         return AgentError(f"node {node} failed in {event}: {type(error).__name__}: {error}")
 
     def _apply(self, agent: Agent) -> None:
+        """Carry out what an agent asks for. What it sends is counted, numbered on its channels, and moved as one."""
         node, outbox = agent.node, agent.outbox
+        kinds = self._kinds_cut_off if node in self.cut_off else self._kinds
+        channels = self.channels[node]
         posts: list[Post] = []
         for op, a, b in outbox:
-            if op is SEND:
-                self._post(node, a, b, posts)
-            elif op is ENTER:
-                self._enter(node)
-            elif op is SET_TIMER:
-                self._set_timer(node, a, b)
-            elif op is CANCEL_TIMER:
-                self._timers.pop((node, a), None)
-            elif op is EVICT:
-                self._evict(node)
-            else:
-                raise AgentError(f"node {node} asks for {op.name}, which no world here can do yet")
+            if op is not SEND:
+                self._obey(node, op, a, b)
+                continue
+            try:
+                kind = kinds[type(b)]
+            except KeyError:
+                raise AgentError(
+                    f"node {node} sends a {type(b).__name__}, which its algorithm does not declare"
+                ) from None
+            kind.sent += len(a)
+            watched = kind.watched
+            for peer in a:
+                try:
+                    channel = channels[peer]
+                except KeyError:
+                    if not self._any_node:
+                        self._tell_no_link(kind, node, peer, b)
+                        continue
+                    channel = channels[peer] = Channel(node, peer)
+                channel.sent = number = channel.sent + 1
+                posts.append(self._watch(kind, channel, b, number) if watched else (channel, b, number))
         outbox.clear()
         if posts:
-            self.world.move(posts)
+            move = self.world.move
+            move(posts)
 
-    def _post(self, node: int, peers: tuple[int, ...], message: Message, posts: list[Post]) -> None:
-        """Count a message to some nodes, number it on its channels, and add it to what is to be moved."""
-        kind = self._kinds.get(message.__class__)
-        if kind is None:
-            raise AgentError(f"node {node} sends a {type(message).__name__}, which its algorithm does not declare")
-        if node in self.cut_off:
-            self._sent_cut_off += len(peers)
+    def _obey(self, node: int, op: Op, a: Any, b: Any) -> None:
+        """Carry out anything but a SEND."""
+        if op is ENTER:
+            self._enter(node)
+        elif op is SET_TIMER:
+            self._set_timer(node, a, b)
+        elif op is CANCEL_TIMER:
+            self._timers.pop((node, a), None)
+        elif op is EVICT:
+            self._evict(node)
         else:
-            kind.sent += len(peers)
-        channels, plain = self.channels[node], message.__class__ in self._plain
-        for peer in peers:
-            channel = channels.get(peer)
-            if channel is None:
-                channel = Channel(node, peer)
-                if not self._any_node:
-                    self.lost(self._watch(kind, channel, message, 0), "no link")
-                    continue
-                channels[peer] = channel
-            channel.sent = number = channel.sent + 1
-            posts.append((channel, message, number) if plain else self._watch(kind, channel, message, number))
+            raise AgentError(f"node {node} asks for {op.name}, which no world here can do yet")
 
     def _watch(self, kind: Kind, channel: Channel, message: Message, number: int) -> Post:
         """Tell of a message that leaves, and put it, or the hole it leaves, on its channel."""
-        words = kind.words
-        if words is None:
-            words = message.words
-            if channel.source not in self.cut_off:
-                kind.sent_words += words
-        node, peer = channel.source, channel.target
-        self.listener.send(self.world.now, node, peer, number, kind.name, message.units, words, message)
+        words, units = kind.words, kind.units
+        if words is None or units is None:
+            words, units = message.words, message.units
+            kind.sent_words += words
+        node, tell = channel.source, self._tell_send
+        tell(self.world.now, node, channel.target, number, kind.name, units, words, message)
         if self._doomed and self._is_doomed(node, message):
             return channel, Lost(message), number
         return channel, message, number
 
+    def _tell_no_link(self, kind: Kind, node: int, peer: int, message: Message) -> None:
+        self.lost(self._watch(kind, Channel(node, peer), message, 0), "no link")
+
     def relayed(self, node: int, channel: Channel, message: Message, number: int) -> None:
         """A node on the way passes a message on, which is charged like one more message."""
-        kind = self._kinds[message.__class__]
+        kind = (self._kinds_cut_off if node in self.cut_off else self._kinds)[message.__class__]
         words = message.words if kind.words is None else kind.words
-        if node in self.cut_off:
-            self._sent_cut_off += 1
-        else:
-            kind.sent += 1
-            kind.sent_words += words if kind.words is None else 0
+        kind.sent += 1
+        kind.sent_words += words if kind.words is None else 0
         self.listener.relay(self.world.now, node, channel.source, channel.target, number, type(message).__name__, words)
 
     def doom(self, sender: int | None, type_name: str | None) -> None:
         """Lose the next message of a node (or, for None, the next that carries units), of a type if one is named."""
         self._doomed.append((sender, type_name))
-        self._plain = frozenset()  # from now on every message is looked at
+        self._watch_all()
+
+    def _watch_all(self) -> None:
+        """From now on every message is looked at."""
+        for kind in (*self._kinds.values(), *self._kinds_cut_off.values()):
+            kind.watched = True
 
     def _is_doomed(self, source: int, message: Message) -> bool:
         for index, (sender, type_name) in enumerate(self._doomed):
@@ -360,9 +385,8 @@ class Driver:
 
     def forget_counts(self) -> None:
         """The warmup is over: what was sent before does not count."""
-        for kind in self._kinds.values():
+        for kind in (*self._kinds.values(), *self._kinds_cut_off.values()):
             kind.sent = kind.sent_words = 0
-        self._sent_cut_off = 0
 
     def tell_counts(self) -> None:
         """Tell the listener how many messages were sent since the warmup."""
@@ -370,7 +394,7 @@ class Driver:
             words = kind.sent_words if kind.words is None else kind.sent * kind.words
             if kind.sent:
                 self.listener.sent(kind.name, kind.sent, words)
-        self.listener.sent_cut_off(self._sent_cut_off)
+        self.listener.sent_cut_off(sum(kind.sent for kind in self._kinds_cut_off.values()))
 
     def _set_timer(self, node: int, name: str, delay: int) -> None:
         self._timer_settings += 1

@@ -33,7 +33,17 @@ class EventQueue:
 
     def at(self, t: int, happen: Callable[..., None], *args: Any) -> None:
         """Plan an event."""
-        heappush(self.heap, (t, self.ticket(), happen, args))
+        ticket = self.ticket
+        heappush(self.heap, (t, ticket(), happen, args))
+
+    def lane_after(self, delay: int) -> Callable[[Any], None]:
+        """A function that plans to `deliver` something after a delay, which must be the same for all of the lane."""
+        plan, ticket = self.lane.append, self.ticket
+
+        def follow(parcel: Any) -> None:
+            plan((self.now + delay, ticket(), parcel))
+
+        return follow
 
     def run(self, report: Callable[[], None]) -> str:
         """Let everything happen; returns why it ended."""

@@ -57,25 +57,23 @@ class IdealLinks:
         self._cpu_free = [0] * graph.nodes  # when each node has done with the messages it is handling
         self._closing: dict[Link, int] = {}  # links to fall once they are empty, and since when
         self._reopen: set[Link] = set()  # of those, the ones that are to form again at once
-        fixed_hop = delays.hop.fixed_ticks()
-        self._fixed_hop = fixed_hop if not self._send_cost and not self._receive_cost else None
+        hop = delays.hop.fixed_ticks()
         queue.deliver = above.receive
         self.components = Components(channels)
         self.on_parts: Callable[[], None] = lambda: None
         """Called when two components have become one, or one two."""
+        self.move: Callable[[list[Post]], None] = self._move_each
+        """Puts what a node sent in one step on its way."""
+        if hop is not None and not self._send_cost and not self._receive_cost:
+            self.move = queue.lane_after(hop)
         for a, b in graph.links():
             self._connect(a, b)
 
     # -- messages ----------------------------------------------------------------------------------------------------
 
-    def move(self, posts: list[Post]) -> None:
-        """Put what a node sent in one step on its way."""
-        if self._fixed_hop is not None:
-            queue = self._queue
-            queue.lane.append((queue.now + self._fixed_hop, queue.ticket(), posts))
-        else:
-            for post in posts:
-                self._move(post)
+    def _move_each(self, posts: list[Post]) -> None:
+        for post in posts:
+            self._move(post)
 
     def _move(self, post: Post) -> None:
         channel, leaves = post[0], self._queue.now

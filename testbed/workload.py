@@ -14,6 +14,7 @@ class Application:
     def __init__(self, node: int, workload: Workload, streams: Streams) -> None:
         self.node = node
         self.status = Status.REMAINDER
+        self.incarnation = 0  # how often its node has crashed
         self.since = 0  # when it last asked
         self.demand = Demand(workload.units, workload.priority)
         self.cs_time = workload.cs_time.sampler(streams.of("cs", node))
