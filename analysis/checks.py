@@ -107,20 +107,24 @@ class Safety(Check):
         self.waiting.add(node)
 
     def enter(self, t: int, node: int, units: int) -> None:
-        if node not in self.waiting:
+        if node in self.waiting:
+            self.waiting.remove(node)
+        else:
             self.offend(t, f"node {node} enters without a request")
-        self.waiting.discard(node)
         self.inside[node] = units
-        self.in_use += units
-        self.peak = max(self.peak, self.in_use)
-        if self.in_use > self.capacity:
+        self.in_use = in_use = self.in_use + units
+        if in_use > self.peak:
+            self.peak = in_use
+        if in_use > self.capacity:
             others = [other for other in sorted(self.inside) if other != node]
-            self.offend(t, f"node {node} enters with {others} inside: {self.in_use} units of {self.capacity} in use")
+            self.offend(t, f"node {node} enters with {others} inside: {in_use} units of {self.capacity} in use")
 
     def exit(self, t: int, node: int, units: int) -> None:
-        if node not in self.inside:
+        used = self.inside.pop(node, None)
+        if used is not None:
+            self.in_use -= used
+        else:
             self.offend(t, f"node {node} exits without being inside")
-        self.in_use -= self.inside.pop(node, 0)
 
     def evict(self, t: int, node: int) -> None:
         if node not in self.inside:
@@ -158,27 +162,28 @@ class Conservation(Check):
 
     def send(self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, fields: Any) -> None:
         if units:
-            if units > self.held[node]:
-                self.offend(t, f"node {node} sends {units} units to {peer} and holds {self.held[node]} ({type} {id})")
-            self.held[node] -= units
+            held = self.held[node]
+            if units > held:
+                self.offend(t, f"node {node} sends {units} units to {peer} and holds {held} ({type} {id})")
+            self.held[node] = held - units
             self.in_transit[node, peer, id] = units
 
     def recv(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
         if units:
-            self._arrive(t, node, (peer, node, id), units, "receives")
+            carried = self.in_transit.pop((peer, node, id), 0)
+            if carried != units:
+                self._differ(t, f"node {node} receives {units} units", id, peer, carried)
+            self.held[node] += units
 
     def returned(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
         if units:
-            self._arrive(t, node, (node, peer, id), units, "gets back")
+            carried = self.in_transit.pop((node, peer, id), 0)
+            if carried != units:
+                self._differ(t, f"node {node} gets back {units} units", id, node, carried)
+            self.held[node] += units
 
-    def _arrive(self, t: int, node: int, key: tuple[int, int, int], units: int, what: str) -> None:
-        carried = self.in_transit.pop(key, 0)
-        if carried != units:
-            sender, _, id = key
-            self.offend(
-                t, f"node {node} {what} {units} units of message {id} of node {sender}, which carries {carried}"
-            )
-        self.held[node] += units
+    def _differ(self, t: int, what: str, id: int, sender: int, carried: int) -> None:
+        self.offend(t, f"{what} of message {id} of node {sender}, which carries {carried}")
 
     def lost(self, t: int, node: int, peer: int, id: int, type: str, units: int, why: str) -> None:
         if units:

@@ -32,11 +32,11 @@ class Metrics(Listener):
         self._warmup = 0
         self._begin = self._now = 0
         self._requested: dict[int, int] = {}  # node -> when its open request was made
-        self._inside: dict[int, tuple[int, int, int]] = {}  # node -> when it asked and entered, its units
+        self._inside: dict[int, tuple[int, int, int]] = {}  # node -> when it asked, since when it counts, its units
         self._waits, self._responses, self._gaps = array("q"), array("q"), array("q")
         self._entries: list[int] = []  # per node
         self._freed_at: int | None = None  # the last exit, while somebody was waiting
-        self._busy_since = 0  # when the first of those inside entered
+        self._busy_since = 0  # when the first of those inside entered, if that counts, or the end of the warmup
         self._used = self._peak = 0
         self._busy_ticks = self._used_ticks = 0  # time that any unit was in use, and units times time
 
@@ -55,19 +55,20 @@ class Metrics(Listener):
         self._requested[node] = t
 
     def enter(self, t: int, node: int, units: int) -> None:
-        asked = self._requested.pop(node, t)
-        if not self._inside:
-            self._busy_since = t
-        self._inside[node] = (asked, t, units)
-        self._used += units
-        if t >= self._warmup:
-            self._now = t
-            if self._used > self._peak:
-                self._peak = self._used
+        asked, inside, freed_at = self._requested.pop(node, t), self._inside, self._freed_at
+        self._used = used = self._used + units
+        counted_from = self._warmup
+        if t >= counted_from:
+            self._now = counted_from = t
+            if used > self._peak:
+                self._peak = used
             self._waits.append(t - asked)
             self._entries[node] += 1
-            if self._freed_at is not None:
-                self._gaps.append(t - self._freed_at)
+            if freed_at is not None:
+                self._gaps.append(t - freed_at)
+        if not inside:
+            self._busy_since = counted_from
+        inside[node] = (asked, counted_from, units)
         self._freed_at = None
 
     def exit(self, t: int, node: int, units: int) -> None:
@@ -88,12 +89,12 @@ class Metrics(Listener):
 
     def _leave(self, t: int, node: int) -> int:
         """A node is no longer in its critical section, if it was; returns when it asked."""
-        asked, entered, units = self._inside.pop(node, (t, t, 0))
+        asked, counted_from, units = self._inside.pop(node, (t, t, 0))
         self._used -= units
-        if t > self._warmup:
-            self._used_ticks += units * (t - max(entered, self._warmup))
-            if units and not self._inside:
-                self._busy_ticks += t - max(self._busy_since, self._warmup)
+        if t > counted_from:
+            self._used_ticks += units * (t - counted_from)
+        if t > self._warmup and units and not self._inside:
+            self._busy_ticks += t - self._busy_since
         return asked
 
     def send(self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, fields: Any) -> None:
