@@ -10,7 +10,7 @@ A refused event (`MisuseError`, `PeerError`) changes nothing: validate first, ch
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum, auto
 from random import Random
@@ -94,9 +94,16 @@ class Agent:
     assumes_connected: ClassVar[bool] = True
     """Whether the paper assumes that the network is never partitioned."""
     messages: ClassVar[tuple[type[Message], ...]] = ()
+    handlers: ClassVar[Mapping[type[Message], str]] = {}
+    """The method that takes each class of messages, by name; for algorithms that leave `on_receive` as it is."""
+    _receivers: ClassVar[Mapping[type[Message], Callable[[Any, int, Any], None]]] = {}
     parameters: ClassVar[type[Parameters]] = Parameters
     summary: ClassVar[str] = ""
     """One line for `testbed list algorithms`."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._receivers = {kind: getattr(cls, name) for kind, name in cls.handlers.items()}
 
     def __init__(self, node: int) -> None:
         self.node = node
@@ -144,8 +151,18 @@ class Agent:
         raise NotImplementedError
 
     def on_receive(self, peer: int, message: Message) -> None:
-        """Recv: a message from `peer` has arrived."""
-        raise NotImplementedError
+        """Recv: a message from `peer` has arrived, which is for the method that `handlers` names."""
+        receiver = self._receivers.get(type(message))
+        if receiver is None:
+            raise self.refuse(peer, message)
+        receiver(self, peer, message)
+
+    @classmethod
+    def receiver(cls, kind: type[Message]) -> Callable[[Any, int, Any], None]:
+        """What `on_receive` comes to for a class of messages, for drivers in a hurry: takes (agent, peer, message)."""
+        if cls.on_receive is not Agent.on_receive:
+            return cls.on_receive
+        return cls._receivers.get(kind, cls.on_receive)
 
     def on_link_up(self, peer: int) -> None:
         """LinkUp: `peer` has come within reach."""

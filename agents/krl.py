@@ -70,6 +70,7 @@ class KReverseLink(PacedAgent):
     """The mutual exclusion process of node i."""
 
     messages: ClassVar[tuple[type[Message], ...]] = (Request, Token, LinkInfo)
+    handlers: ClassVar = {Request: "on_request_message", Token: "on_token", LinkInfo: "on_link_info"}
     parameters = KParameters
     summary = "k tokens by link reversal (Walter, Cao, Mohanty 2001)"
 
@@ -133,19 +134,9 @@ class KReverseLink(PacedAgent):
         self.status = REMAINDER  # l. 2
         self.lower_if_highest()  # l. 3-4
 
-    def on_receive(self, peer: int, message: Message) -> None:
-        """When a message is received at node i from node j."""
-        if isinstance(message, LinkInfo):
-            self.on_link_info(peer, message.height)
-        elif isinstance(message, Request):
-            self.on_request_message(peer, message.height)
-        elif isinstance(message, Token):
-            self.on_token(peer, message.height)
-        else:
-            raise self.refuse(peer, message)
-
-    def on_request_message(self, j: int, h: Height) -> None:
+    def on_request_message(self, j: int, message: Request) -> None:
         """When Request(h) received at node i from node j."""
+        h = message.height
         if j in self.awaiting_info:  # l. 1
             return
         self.height[j] = h  # l. 2
@@ -159,16 +150,18 @@ class KReverseLink(PacedAgent):
         elif self.queue == [j] or (self.queue and not self.leads_on()):  # l. 10
             self.forward_request()  # l. 11
 
-    def on_token(self, j: int, h: Height) -> None:
+    def on_token(self, j: int, message: Token) -> None:
         """When Token(h) received at node i from node j."""
+        h = message.height
         self.tokens += 1  # l. 1-2
         self.height[j] = h  # l. 3
         self.come_below(h, j)  # l. 4-7
         self.send(j, LinkInfo(lower_than(h, self.node)))  # l. 8
         self.use_token()  # l. 9-10
 
-    def on_link_info(self, j: int, h: Height) -> None:
+    def on_link_info(self, j: int, message: LinkInfo) -> None:
         """When LinkInfo(h) received at node i from node j."""
+        h = message.height
         if j in self.forming:
             if self.forming.pop(j) != self.my_height:  # l. 2, 4
                 self.send(j, LinkInfo(self.my_height))  # l. 3

@@ -13,10 +13,11 @@ critical section is not forwarded when another arrives.
 from __future__ import annotations
 
 from agents.contract import CRITICAL, REMAINDER
-from agents.heights import Height, lowest
+from agents.heights import lowest
 from agents.krl import Initial, KReverseLink
 from agents.message import Message
 from agents.pacing import UNPACED, PacedParameters
+from agents.rl import Token
 
 
 class KReverseLinkForwarding(KReverseLink):
@@ -38,10 +39,10 @@ class KReverseLinkForwarding(KReverseLink):
         self.status = REMAINDER  # l. 6
         self.lower_if_highest()
 
-    def on_token(self, j: int, h: Height) -> None:
+    def on_token(self, j: int, message: Token) -> None:
         """When Token(h) received at node i from node j."""
         self.visited.add(j)  # l. 1
-        super().on_token(j, h)  # l. 2-10
+        super().on_token(j, message)  # l. 2-10
         if not self.queue and self.idle_tokens():  # l. 11
             self.forward_token()  # l. 12
 

@@ -19,8 +19,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from agents import rl
 from agents.contract import CRITICAL
-from agents.heights import Height
 from agents.krl import Initial, KParameters
 from agents.krlf import KReverseLinkForwarding
 from agents.message import Message
@@ -28,14 +28,12 @@ from agents.rl import LinkInfo, Request
 
 
 @dataclass(frozen=True, slots=True)
-class Token(Message):
+class Token(rl.Token):
     """The privilege to enter the critical section, and how many hops it still goes if nobody wants it.
 
     `hops` counts the hop to the receiver, so it is 0 for a token that was asked for.
     """
 
-    units: ClassVar[int] = 1
-    height: Height
     hops: int
 
 
@@ -61,6 +59,7 @@ class KReverseLinkAdaptive(KReverseLinkForwarding):
     """The mutual exclusion process of node i."""
 
     messages = (Request, Token, LinkInfo)
+    handlers: ClassVar = {Request: "on_request_message", Token: "on_token", LinkInfo: "on_link_info"}
     parameters = AdaptiveParameters
     summary = "k tokens by link reversal, idle tokens forwarded as far as the load is worth (after the same, section 7)"
 
@@ -78,15 +77,18 @@ class KReverseLinkAdaptive(KReverseLinkForwarding):
         self.hops = self.worthwhile_hops()
         super().on_release()
 
-    def on_receive(self, peer: int, message: Message) -> None:
-        """When a message is received at node i from node j."""
-        if isinstance(message, Token):
-            if message.hops:
-                self.note_load()
-            self.hops = message.hops - 1
-            self.on_token(peer, message.height)
-        else:
-            super().on_receive(peer, message)
+    def on_token(self, j: int, message: rl.Token) -> None:
+        """When Token(h, hops) received at node i from node j."""
+        assert isinstance(message, Token), "this algorithm has no other"
+        if message.hops:
+            self.note_load()
+        self.hops = message.hops - 1
+        super().on_token(j, message)
+
+    def on_return(self, peer: int, message: Message) -> None:
+        """A token that comes back rests, if nobody here wants it."""
+        self.hops = 0
+        super().on_return(peer, message)
 
     def give_token_to_next(self) -> None:
         """A token that was asked for goes to who asked, and no further."""

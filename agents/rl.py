@@ -68,6 +68,7 @@ class ReverseLink(PacedAgent):
 
     messages = (Request, Token, LinkInfo)
     parameters = PacedParameters
+    handlers: ClassVar = {Request: "on_request_message", Token: "on_token", LinkInfo: "on_link_info"}
     summary = "reverse link: one token, requests follow heights downhill (Walter, Welch, Vaidya 2001)"
 
     def __init__(self, node: int, initial: Initial, parameters: PacedParameters = UNPACED) -> None:
@@ -121,19 +122,9 @@ class ReverseLink(PacedAgent):
             self.give_token_to_next()
         self.status = REMAINDER  # l. 2
 
-    def on_receive(self, peer: int, message: Message) -> None:
-        """When a message is received at node i from node j."""
-        if isinstance(message, LinkInfo):
-            self.on_link_info(peer, message.height)
-        elif isinstance(message, Request):
-            self.on_request_message(peer, message.height)
-        elif isinstance(message, Token):
-            self.on_token(peer, message.height)
-        else:
-            raise self.refuse(peer, message)
-
-    def on_request_message(self, j: int, h: Height) -> None:
+    def on_request_message(self, j: int, message: Request) -> None:
         """When Request(h) received at node i from node j."""
+        h = message.height
         if j in self.awaiting_info:  # l. 1: sent before j had the token; j asks again if it still waits
             return
         self.height[j] = h  # l. 2
@@ -147,8 +138,9 @@ class ReverseLink(PacedAgent):
         elif self.queue == [j] or (self.queue and not self.leads_on()):  # l. 8
             self.forward_request()  # l. 9
 
-    def on_token(self, j: int, h: Height) -> None:
+    def on_token(self, j: int, message: Token) -> None:
         """When Token(h) received at node i from node j."""
+        h = message.height
         self.token_holder = True  # l. 1
         self.height[j] = h  # l. 2
         lowered = lower_than(h, self.node)
@@ -157,8 +149,9 @@ class ReverseLink(PacedAgent):
         self.my_height = lowered  # l. 4-5
         self.use_token()  # l. 6
 
-    def on_link_info(self, j: int, h: Height) -> None:
+    def on_link_info(self, j: int, message: LinkInfo) -> None:
         """When LinkInfo(h) received at node i from node j."""
+        h = message.height
         if j in self.forming:
             if self.forming.pop(j) != self.my_height:  # l. 2, 4
                 self.send(j, LinkInfo(self.my_height))  # l. 3
@@ -227,14 +220,13 @@ class ReverseLink(PacedAgent):
 
     def give_token_to_next(self) -> None:
         """Procedure GiveTokenToNext(), only called when Q is not empty."""
-        self.next = self.queue.pop(0)  # l. 1
-        if self.next != self.node:  # l. 2
+        self.next = head = self.queue.pop(0)  # l. 1
+        if head != self.node:  # l. 2
             self.token_holder = False  # l. 3
-            self.height[self.next] = lower_than(self.my_height, self.next)  # l. 4
-            self.awaiting_info[self.next] = self.height[self.next]  # l. 5
-            self.send(self.next, Token(self.my_height))  # l. 6
+            self.height[head] = self.awaiting_info[head] = lower_than(self.my_height, head)  # l. 4-5
+            self.send(head, Token(self.my_height))  # l. 6
             if self.queue:  # l. 7
-                self.send(self.next, Request(self.my_height))
+                self.send(head, Request(self.my_height))
         else:
             self.status = CRITICAL  # l. 9
             self.enter()  # l. 10

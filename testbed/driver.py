@@ -40,10 +40,11 @@ class World(Protocol):
 class Kind:
     """What the driver knows of a class of messages, and how many of them were sent."""
 
-    __slots__ = ("name", "sent", "sent_words", "units", "watched", "words")
+    __slots__ = ("name", "receive", "sent", "sent_words", "units", "watched", "words")
 
-    def __init__(self, kind: type[Message]) -> None:
+    def __init__(self, kind: type[Message], algorithm: type[Agent]) -> None:
         self.name = kind.__name__
+        self.receive = algorithm.receiver(kind)
         self.words = fixed_words(kind)
         self.units = kind.units if isinstance(kind.units, int) else None  # else it is a property, each has its own
         self.watched = self.words is None or self.units != 0
@@ -92,9 +93,10 @@ class Driver:
         self._open = 0  # requests made and not yet released
         self._timers: dict[tuple[int, str], int] = {}  # running timers, by the number of their latest setting
         self._timer_settings = 0
-        self._any_node = next(iter(agents.values())).needs is Needs.ANY_NODE
-        messages = next(iter(agents.values())).messages
-        self._kinds, self._kinds_cut_off = ({kind: Kind(kind) for kind in (*messages, Lost)} for _ in range(2))
+        algorithm = type(next(iter(agents.values())))
+        self._any_node = algorithm.needs is Needs.ANY_NODE
+        kinds = (*algorithm.messages, Lost)
+        self._kinds, self._kinds_cut_off = ({kind: Kind(kind, algorithm) for kind in kinds} for _ in range(2))
         if listener.each_message:
             self._watch_all()
 
@@ -139,9 +141,9 @@ class Driver:
             channel.arrived = number
             kind = kinds[type(message)]
             if not kind.watched or self._tell_arrival(kind, channel, message, number):
-                agent = agents[channel.target]
+                agent, receive = agents[channel.target], kind.receive
                 try:
-                    agent.on_receive(channel.source, message)
+                    receive(agent, channel.source, message)
                 except Exception as error:
                     raise self._failed(agent.node, f"on_receive({channel.source}, {message})", error) from error
                 if agent.outbox:
@@ -154,10 +156,9 @@ class Driver:
         if type(message) is Lost:
             self.lost((channel, message.message, number), "fault")
             return False
-        tell, units = self._tell_recv, kind.units
-        tell(
-            self.world.now, channel.target, channel.source, number, kind.name, message.units if units is None else units
-        )
+        tell = self._tell_recv
+        units = message.units if kind.units is None else kind.units
+        tell(self.world.now, channel.target, channel.source, number, kind.name, units)
         return True
 
     def _tell_disorder(self, channel: Channel, message: Message, number: int) -> None:
@@ -300,12 +301,9 @@ class Driver:
             if op is not SEND:
                 self._obey(node, op, a, b)
                 continue
-            try:
-                kind = kinds[type(b)]
-            except KeyError:
-                raise AgentError(
-                    f"node {node} sends a {type(b).__name__}, which its algorithm does not declare"
-                ) from None
+            kind = kinds.get(type(b))
+            if kind is None:
+                raise AgentError(f"node {node} sends a {type(b).__name__}, which its algorithm does not declare")
             kind.sent += len(a)
             watched = kind.watched
             for peer in a:

@@ -1,11 +1,11 @@
 """KRL as printed, line by line, and KRL with a line broken: what the tests must be able to tell from the real one."""
 
 from agents.contract import CRITICAL, REMAINDER
-from agents.heights import Height, is_highest, lower_than, lowest
+from agents.heights import is_highest, lower_than, lowest
 from agents.krl import KReverseLink
 from agents.krlf import KReverseLinkForwarding
 from agents.krlf_adaptive import KReverseLinkAdaptive
-from agents.rl import LinkInfo, Request
+from agents.rl import LinkInfo, Request, Token
 
 # -- each deviation undone, the others kept ----------------------------------------------------------------------------
 
@@ -56,28 +56,28 @@ class UnguardedRelease(KReverseLink):
 class CrossingTokens(KReverseLink):
     """Deviation 5 undone: line 3 of Token overwrites the height that the acknowledgement is compared with."""
 
-    def on_token(self, j: int, h: Height) -> None:
+    def on_token(self, j: int, message: Token) -> None:
         if j in self.awaiting_info:
-            self.awaiting_info[j] = [h]
-        super().on_token(j, h)
+            self.awaiting_info[j] = [message.height]
+        super().on_token(j, message)
 
 
 class SilentAcknowledgement(KReverseLink):
     """Deviation 6 undone: line 8 of Token inside the `if`, so a node that is low already acknowledges nothing."""
 
-    def on_token(self, j: int, h: Height) -> None:
-        low = self.my_height < h
-        super().on_token(j, h)
+    def on_token(self, j: int, message: Token) -> None:
+        low = self.my_height < message.height
+        super().on_token(j, message)
         if low:
-            told = LinkInfo(lower_than(h, self.node))
+            told = LinkInfo(lower_than(message.height, self.node))
             self.outbox = [output for output in self.outbox if output[1:] != ((j,), told)]
 
 
 class AskingHolder(KReverseLink):
     """Deviation 7 undone: line 13 of LinkInfo lets a token holder forward a request."""
 
-    def on_link_info(self, j: int, h: Height) -> None:
-        super().on_link_info(j, h)
+    def on_link_info(self, j: int, message: LinkInfo) -> None:
+        super().on_link_info(j, message)
         if self.tokens and self.queue and not self.leads_on():
             self.forward_request()
 
@@ -116,9 +116,9 @@ class ForgottenRequest(KReverseLink):
 class ReversedComparison(KReverseLink):
     """Line 3 of Request the wrong way round."""
 
-    def on_request_message(self, j: int, h: Height) -> None:
-        above = self.my_height < h and j not in self.queue
-        super().on_request_message(j, h)
+    def on_request_message(self, j: int, message: Request) -> None:
+        above = self.my_height < message.height and j not in self.queue
+        super().on_request_message(j, message)
         if above and j in self.queue:
             self.queue.remove(j)
 

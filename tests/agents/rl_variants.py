@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from agents.contract import Agent, Status
-from agents.heights import Height, lower_than, lowest, raised
+from agents.heights import lower_than, lowest, raised
 from agents.registry import ALGORITHMS
 from agents.rl import LinkInfo, Request, ReverseLink, Token
 
@@ -64,13 +64,13 @@ class KeptToken(ReverseLink):
 class ReversedComparison(ReverseLink):
     """Line 3 of Request with the comparison the wrong way round: those below are queued, those above are not."""
 
-    def on_request_message(self, j: int, h: Height) -> None:
-        if self.my_height < h and j not in self.queue:
-            super().on_request_message(j, h)
+    def on_request_message(self, j: int, message: Request) -> None:
+        if self.my_height < message.height and j not in self.queue:
+            super().on_request_message(j, message)
             if j in self.queue:
                 self.queue.remove(j)
         else:
-            super().on_request_message(j, h)
+            super().on_request_message(j, message)
 
 
 class NeverStruck(ReverseLink):

@@ -2,8 +2,10 @@
 
 import ast
 import sys
+from dataclasses import FrozenInstanceError, dataclass, field
 from pathlib import Path
 from random import Random
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
@@ -15,6 +17,7 @@ from agents.contract import ONE_UNIT, SEND, Agent, Needs, Status
 from agents.errors import MisuseError, PeerError
 from agents.message import HEADER_WORDS, Message, fixed_words
 from agents.registry import ALGORITHMS
+from agents.rl import Request, Token
 from analysis.audit import Live, LiveAudit
 from testbed.backends.sim import Simulation
 from testbed.scenario import Scenario
@@ -172,6 +175,85 @@ def test_agents_import_nothing_of_the_testbed():
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert not {name.partition(".")[0] for name in names} & forbidden, path
+
+
+class Echo(Agent):
+    """Notes what it is given."""
+
+    messages = (Token, Request)
+    handlers: ClassVar = {Token: "on_token"}
+
+    def on_token(self, peer: int, message: Token) -> None:
+        self.heard = ("Echo", peer, message)
+
+
+class LouderEcho(Echo):
+    """Takes tokens in its own way."""
+
+    def on_token(self, peer: int, message: Token) -> None:
+        self.heard = ("LouderEcho", peer, message)
+
+
+class DeafEcho(Echo):
+    """Lets nothing through to the handlers."""
+
+    def on_receive(self, peer: int, message: Message) -> None:
+        self.heard = ("DeafEcho", peer, message)
+
+
+@pytest.mark.parametrize("algorithm", [Echo, LouderEcho, DeafEcho])
+def test_a_driver_in_a_hurry_takes_the_same_way(algorithm):
+    """`receiver` is what `on_receive` comes to, whichever of the two a subclass overrides."""
+    slow, quick, token = algorithm(0), algorithm(0), Token((0, 1, 2))
+    slow.on_receive(3, token)
+    algorithm.receiver(Token)(quick, 3, token)
+    assert slow.heard == quick.heard == (algorithm.__name__, 3, token)
+
+
+def test_a_message_without_a_handler_is_refused():
+    """By both ways."""
+    for receive in (Echo.on_receive, Echo.receiver(Request)):
+        with pytest.raises(PeerError, match="unexpected Request from node 3"):
+            receive(Echo(0), 3, Request((0, 1, 2)))
+
+
+@dataclass(frozen=True, slots=True)
+class Hello(Message):
+    """A field with a default, and one with none."""
+
+    number: int
+    urgent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LongHello(Hello):
+    """A field of its own besides."""
+
+    names: tuple[int, ...] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedHello(Hello):
+    """Refuses some values."""
+
+    def __post_init__(self) -> None:
+        if self.number < 0:
+            raise ValueError("number at least 0")
+
+
+def test_messages_are_made_as_dataclasses_are():
+    """Setting fields by their slots changes nothing but the time it takes."""
+    assert repr(Hello(3)) == "Hello(number=3, urgent=False)"
+    assert Hello(3, urgent=True) == Hello(3, True) != Hello(3)
+    assert hash(Hello(number=3)) == hash(Hello(3))
+    assert LongHello(3).names == ()
+    assert LongHello(3, False, (1, 2)).number == 3
+    with pytest.raises(ValueError, match="at least 0"):
+        CheckedHello(-1)
+    with pytest.raises(TypeError, match=r"Hello.__init__\(\) missing 1 required positional argument: 'number'"):
+        Hello()
+    with pytest.raises(FrozenInstanceError):
+        Hello(3).number = 4
 
 
 @given(st.binary(max_size=40))
