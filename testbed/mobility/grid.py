@@ -1,0 +1,101 @@
+"""Square cells and who is in each, so that a node need look for others in its own cell and those around it only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+from math import inf
+
+from testbed.mobility.encounter import Leg
+from testbed.mobility.trajectory import Trajectory
+
+Cell = int
+"""A cell's number. The steps to the cells beside it are the same everywhere, so neighbours are found by adding."""
+
+
+class Grid:
+    """Cells as wide as `size` over all places that nodes ever are; a cell that is empty takes no memory.
+
+    An axis along which everything fits into one cell is left out, which makes the grid of a flat area flat.
+    """
+
+    def __init__(self, trajectories: Sequence[Trajectory], size: float) -> None:
+        self.size = size
+        self.cells: dict[Cell, list[int]] = {}
+        self.cell_of: dict[int, Cell] = {}
+        self.axes: list[tuple[int, float, Cell, int]] = []  # which, where it begins, a step along it, cells along it
+        step = 1
+        for axis, (low, high) in enumerate(_bounds(trajectories)):
+            if high - low > size:
+                cells = int((high - low) / size) + 3  # one more at either end, for nobody: rows must not touch
+                self.axes.append((axis, low - size, step, cells))
+                step *= cells
+        steps = [step for _, _, step, _ in self.axes]
+        self.block = _block(steps)
+        """Steps to a cell and all around it."""
+        self.ahead = {
+            sign * step: tuple(sign * step + aside for aside in _block([other for other in steps if other != step]))
+            for step in steps
+            for sign in (-1, 1)
+        }
+        """After a step: further steps to the cells that were not around before."""
+
+    def at(self, place: Sequence[float]) -> Cell:
+        """The cell at a place (x, y, z)."""
+        return sum(step * int((place[axis] - low) / self.size) for axis, low, step, _ in self.axes)
+
+    def around(self, cell: Cell) -> list[int]:
+        """Who is in a cell and in those around it."""
+        return self._inside(cell, self.block)
+
+    def enter(self, node: int, cell: Cell) -> None:
+        """Put a node that is nowhere into a cell."""
+        self.cell_of[node] = cell
+        self.cells.setdefault(cell, []).append(node)
+
+    def leave(self, node: int) -> None:
+        """Take a node out of its cell, if it is in one."""
+        cell = self.cell_of.pop(node, None)
+        if cell is not None:
+            inside = self.cells[cell]
+            inside.remove(node)
+            if not inside:
+                del self.cells[cell]
+
+    def step(self, node: int, step: Cell) -> list[int]:
+        """Move a node to a cell beside its own; returns whom that brings near."""
+        cell = self.cell_of[node] + step
+        self.leave(node)
+        self.enter(node, cell)
+        return self._inside(cell, self.ahead[step])
+
+    def next_step(self, node: int, leg: Leg) -> tuple[float, Cell]:
+        """When a node on a leg gets to the edge of its cell, and the step it takes there; (inf, 0) if never.
+
+        It goes by the cell the node is said to be in: rounding may put the node itself a hair outside.
+        """
+        soonest, way = inf, 0
+        cell = self.cell_of[node]
+        for axis, low, step, cells in self.axes:
+            speed = leg[4 + axis]
+            if speed:
+                edge = low + self.size * (cell // step % cells + (speed > 0.0))
+                t = leg[0] + (edge - leg[1 + axis]) / speed
+                if t < soonest:
+                    soonest, way = t, step if speed > 0.0 else -step
+        return soonest, way
+
+    def _inside(self, cell: Cell, steps: Iterable[Cell]) -> list[int]:
+        cells = self.cells
+        return [node for step in steps if cell + step in cells for node in cells[cell + step]]
+
+
+def _block(steps: Sequence[Cell]) -> tuple[Cell, ...]:
+    """The way to a cell and to all around it, along axes with these steps."""
+    return tuple(map(sum, product(*((-step, 0, step) for step in steps))))
+
+
+def _bounds(trajectories: Sequence[Trajectory]) -> list[tuple[float, float]]:
+    """The smallest and largest x, y and z of all waypoints."""
+    waypoints = [waypoint for trajectory in trajectories for waypoint in trajectory.waypoints]
+    return [(min(places), max(places)) for places in list(zip(*waypoints, strict=True))[1:]]
