@@ -1,0 +1,234 @@
+"""What a signal loses between two nodes that stand still, in dB: the same formulas and near fields as ns-3's models.
+
+Every loss grows with the distance beyond the near field, at given heights of the nodes, and is no greater within it,
+so that a radio has one range. Distances are in metres and in space; heights are the nodes' z.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from math import inf, log10, pi, sqrt
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from testbed import scenario_errors
+from testbed.section import Section
+
+LIGHT_M_PER_S = 299_792_458.0
+
+Loss = Callable[[float, float, float], float]
+"""From the distance of two nodes and the height of each to the loss in dB."""
+Metres = Annotated[float, Field(ge=1e-3, le=1e7)]
+Exponent = Annotated[float, Field(ge=1, le=10)]
+Decibels = Annotated[float, Field(ge=0, le=300)]
+SystemLoss = Annotated[float, Field(ge=1, le=1e6)]
+
+
+class Model(Section):
+    """A propagation model. One that is random says how strongly: a deviation for each pair, a shape for each frame."""
+
+    def loss(self, frequency_hz: float, range_m: float | None) -> Loss:
+        """The loss on a frequency; the range that the radio is to have matters to the plain range only."""
+        raise NotImplementedError
+
+    def near_field_m(self, frequency_hz: float) -> float:
+        """The distance up to which the loss does not grow."""
+        raise NotImplementedError
+
+    @property
+    def deviation_db(self) -> float:
+        """Standard deviation of what a pair of nodes loses or gains for the whole run."""
+        return 0.0
+
+    def fading_m(self, distance_m: float) -> float | None:
+        """Shape of the Nakagami fading of every frame, or none."""
+        return None
+
+    @property
+    def is_fading(self) -> bool:
+        """Whether frames of one pair of nodes that do not move differ in power."""
+        return self.fading_m(0.0) is not None
+
+
+class Friis(Model):
+    """Free space: the loss grows with the square of the distance."""
+
+    kind: Literal["friis"] = "friis"
+    system_loss: SystemLoss = 1.0
+    """A factor, not dB."""
+    min_loss_db: Decibels = 0.0
+    """Near the sender the loss is this, rather than less."""
+
+    def loss(self, frequency_hz: float, range_m: float | None) -> Loss:
+        """(4 pi d / wavelength)^2 * system loss."""
+        least = self.min_loss_db
+        per_metre = 4 * pi * sqrt(self.system_loss) * frequency_hz / LIGHT_M_PER_S
+
+        def loss_db(distance: float, z_a: float, z_b: float) -> float:
+            return max(least, 20.0 * log10(per_metre * distance)) if distance > 0.0 else least
+
+        return loss_db
+
+    def near_field_m(self, frequency_hz: float) -> float:
+        """Where the loss is the least there is."""
+        per_metre = 4 * pi * sqrt(self.system_loss) * frequency_hz / LIGHT_M_PER_S
+        return float(10 ** (self.min_loss_db / 20) / per_metre)
+
+
+class TwoRay(Model):
+    """A ray along the ground as well: beyond a crossover distance the loss grows with the fourth power."""
+
+    kind: Literal["two-ray"] = "two-ray"
+    system_loss: SystemLoss = 1.0
+    antenna_height: Metres = 1.5
+    """Above the node's z."""
+    min_distance: Annotated[float, Field(ge=0.05, le=100)] = 0.5
+    """Up to here nothing is lost."""
+
+    def loss(self, frequency_hz: float, range_m: float | None) -> Loss:
+        """Friis up to the crossover at 4 pi h_a h_b / wavelength, then d^4 / (h_a h_b)^2 * system loss."""
+        nearest, height = self.min_distance, self.antenna_height
+        per_metre = 4 * pi * frequency_hz / LIGHT_M_PER_S
+        system_db = 10.0 * log10(self.system_loss)
+
+        def loss_db(distance: float, z_a: float, z_b: float) -> float:
+            if distance <= nearest:
+                return 0.0
+            heights = (z_a + height) * (z_b + height)
+            if distance <= per_metre * heights:
+                return system_db + 20.0 * log10(per_metre * distance)
+            return system_db + 20.0 * log10(distance * distance / heights)
+
+        return loss_db
+
+    def near_field_m(self, frequency_hz: float) -> float:
+        """Where nothing is lost."""
+        return self.min_distance
+
+
+class LogDistance(Model):
+    """The loss at a reference distance, growing with a power of the distance beyond it."""
+
+    kind: Literal["log-distance"] = "log-distance"
+    exponent: Exponent = 3.0
+    reference_distance: Metres = 1.0
+    reference_loss_db: Decibels | None = None
+    """Free space, if not given."""
+
+    def loss(self, frequency_hz: float, range_m: float | None) -> Loss:
+        """Reference loss + 10 exponent log10(d / reference distance)."""
+        start, slope = self.reference_distance, 10.0 * self.exponent
+        reference = _reference_loss(self.reference_loss_db, start, frequency_hz)
+
+        def loss_db(distance: float, z_a: float, z_b: float) -> float:
+            return reference + slope * log10(distance / start) if distance > start else reference
+
+        return loss_db
+
+    def near_field_m(self, frequency_hz: float) -> float:
+        """Where the loss is that at the reference distance."""
+        return self.reference_distance
+
+
+class ThreeLogDistance(Model):
+    """Log-distance with an exponent of its own in each of three fields: near, middle and far."""
+
+    kind: Literal["three-log-distance"] = "three-log-distance"
+    distances: Annotated[list[Metres], Field(min_length=3, max_length=3)] = Field([1.0, 200.0, 500.0])
+    """Where each field begins; nearer than the first, nothing is lost."""
+    exponents: Annotated[list[Exponent], Field(min_length=3, max_length=3)] = Field([1.9, 3.8, 3.8])
+    reference_loss_db: Decibels | None = None
+    """At the first distance; free space, if not given."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> ThreeLogDistance:
+        refuse_disorder(self.distances, "distances", rising=True)
+        return self
+
+    def loss(self, frequency_hz: float, range_m: float | None) -> Loss:
+        """The loss at the beginning of the field + 10 exponent log10(d / beginning)."""
+        fields = []
+        at_start = _reference_loss(self.reference_loss_db, self.distances[0], frequency_hz)
+        for start, end, exponent in zip(self.distances, [*self.distances[1:], inf], self.exponents, strict=True):
+            fields.append((start, at_start, 10.0 * exponent))
+            at_start += 10.0 * exponent * log10(end / start)
+        fields.reverse()
+
+        def loss_db(distance: float, z_a: float, z_b: float) -> float:
+            for start, at_start, slope in fields:
+                if distance >= start:
+                    return at_start + slope * log10(distance / start)
+            return 0.0
+
+        return loss_db
+
+    def near_field_m(self, frequency_hz: float) -> float:
+        """Where nothing is lost."""
+        return self.distances[0]
+
+
+class ItuIndoor(Model):
+    """Inside a building, through its walls and floors (ITU-R P.1238)."""
+
+    kind: Literal["itu-indoor"] = "itu-indoor"
+    building: Literal["residential", "office", "commercial"] = "office"
+    floor_height: Annotated[float, Field(ge=1, le=100)] = 3.0
+    """Which floor a node is on follows from its z."""
+
+    def loss(self, frequency_hz: float, range_m: float | None) -> Loss:
+        """20 log10(f / MHz) + N log10(d) + loss through floors - 28, for d of at least a metre."""
+        slope, first_floor, next_floor = _BUILDINGS[self.building]
+        at_a_metre = 20.0 * log10(frequency_hz / 1e6) - 28.0
+        storey = self.floor_height
+
+        def loss_db(distance: float, z_a: float, z_b: float) -> float:
+            floors = abs(z_a // storey - z_b // storey)
+            through = first_floor + next_floor * (floors - 1) if floors else 0.0
+            return at_a_metre + slope * log10(max(1.0, distance)) + through
+
+        return loss_db
+
+    def near_field_m(self, frequency_hz: float) -> float:
+        """The recommendation is for more than a metre."""
+        return 1.0
+
+
+_BUILDINGS = {"residential": (28.0, 4.0, 4.0), "office": (30.0, 15.0, 4.0), "commercial": (22.0, 6.0, 3.0)}
+"""N, the loss of the first floor, and that of every other, in dB: P.1238 for 1.8 to 2 GHz, as ns-3 uses at any."""
+
+
+class PlainRange(Model):
+    """A disc: everything is received within the radio's range and nothing beyond it."""
+
+    kind: Literal["range"] = "range"
+
+    def loss(self, frequency_hz: float, range_m: float | None) -> Loss:
+        """Nothing within the range, everything beyond it."""
+        assert range_m is not None, "a radio with this model has a range"
+        return lambda distance, z_a, z_b: 0.0 if distance <= range_m else BEYOND_DB
+
+    def near_field_m(self, frequency_hz: float) -> float:
+        """There is none: any radius will do."""
+        return 0.0
+
+
+BEYOND_DB = 1000.0
+
+
+def free_space_db(distance_m: float, frequency_hz: float) -> float:
+    """The loss in free space."""
+    return 20.0 * log10(4 * pi * distance_m * frequency_hz / LIGHT_M_PER_S)
+
+
+def _reference_loss(given_db: float | None, distance_m: float, frequency_hz: float) -> float:
+    return max(0.0, free_space_db(distance_m, frequency_hz)) if given_db is None else given_db
+
+
+def refuse_disorder(values: list[float], key: str, *, rising: bool) -> None:
+    """Values that must rise, or that must not, from each to the next."""
+    for before, after in pairwise(values):
+        if (after <= before) if rising else (after > before):
+            allowed = "each greater than the one before" if rising else "none greater than the one before"
+            raise scenario_errors.found_instead(f"{values}", allowed, key)

@@ -1,0 +1,74 @@
+"""What becomes of a frame that arrives with some power: detected or not, and then spoilt or not.
+
+A preamble is detected if it is strong enough in itself and over the noise, as in ns-3's
+ThresholdPreambleDetectionModel; header and bits are then spoilt at the rates of `packet_error_rate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from testbed.radio.boundary import boundary
+from testbed.radio.fading import chance_below
+from testbed.radio.rates import Rate, packet_error_rate
+
+RANGE_FRAME_BYTES = 100
+"""The frame that the range is defined by."""
+_POWERS_DBM = (-1000.0, 1000.0)  # beyond anything
+_STEP_DB = 0.1
+_NEGLIGIBLE = 1e-9
+
+
+@dataclass(frozen=True)
+class Receiver:
+    """A radio that listens."""
+
+    rate: Rate
+    noise_dbm: float
+    detection_dbm: float
+    """Power below which no preamble is detected."""
+
+    def error_rate(self, power_dbm: float, size_bytes: int) -> float:
+        """The chance that a frame of this power is not received."""
+        if power_dbm < self.detection_dbm:
+            return 1.0
+        return packet_error_rate(power_dbm - self.noise_dbm, size_bytes, self.rate)
+
+    def faded_error_rate(self, mean_dbm: float, size_bytes: int, m: float) -> float:
+        """The chance that a frame of this mean power is not received, over Nakagami fading of shape m."""
+        thresholds = _thresholds(self, size_bytes)
+        return sum(share * chance_below(10.0 ** ((power - mean_dbm) / 10.0), m) for power, share in thresholds)
+
+    def sensitivity_dbm(self, m: float | None = None) -> float:
+        """The mean power at which the frame that the range is defined by is received as often as not."""
+
+        def is_lost(power_dbm: float) -> bool:
+            if m is None:
+                return self.error_rate(power_dbm, RANGE_FRAME_BYTES) > 0.5
+            return self.faded_error_rate(power_dbm, RANGE_FRAME_BYTES, m) > 0.5
+
+        weakest, strongest = _POWERS_DBM
+        return boundary(lambda power: not is_lost(power), inside=strongest, outside=weakest)
+
+
+@lru_cache(maxsize=256)
+def _thresholds(receiver: Receiver, size_bytes: int) -> list[tuple[float, float]]:
+    """A frame's error rate as a mixture of hard thresholds: powers, and the share of frames that need each.
+
+    The error rate falls from 1 to 0 as the power grows; what it falls by in a small step is the share of the frames
+    that a power within the step suffices for. The chance that a fading frame is below a threshold is known.
+    """
+    return [(power, share) for power, share in _falls(receiver, size_bytes) if share > _NEGLIGIBLE]
+
+
+def _falls(receiver: Receiver, size_bytes: int) -> Iterator[tuple[float, float]]:
+    power = receiver.detection_dbm
+    left = receiver.error_rate(power, size_bytes)
+    yield power, 1.0 - left
+    while left > _NEGLIGIBLE:
+        power += _STEP_DB
+        now = receiver.error_rate(power, size_bytes)
+        yield power - _STEP_DB / 2, left - now
+        left = now
