@@ -94,8 +94,9 @@ def explain(error: ValidationError, document: Document, origins: dict[KeyPath, s
 
 
 def _stripped(path: KeyPath) -> KeyPath:
-    """The checker puts the kind of topology into the path; the file has no such level."""
-    return (path[0], *path[2:]) if path[:1] == ("topology",) and len(path) > 1 else path
+    """The checker puts the kind of a topology, a model and such into the path; the file has no such level."""
+    named = _KINDS if path[:1] in (("topology",), ("placement",), ("mobility",), ("radio",)) else ()
+    return tuple(part for before, part in zip(("", *path), path, strict=False) if before not in named)
 
 
 def split_key(key: str) -> KeyPath:
@@ -118,7 +119,9 @@ def shown(value: Any) -> str:
     return _SHOWN.repr(value)
 
 
-_SHORT = {"algorithm": "name", "topology": "kind"}
+_KINDS = ("topology", "placement", "mobility", "propagation", "mean")
+"""Keys of a mapping that has a kind."""
+_SHORT = {"algorithm": "name", **dict.fromkeys(_KINDS, "kind")}
 """Keys whose value may be one word, short for a mapping with this key."""
 
 

@@ -183,6 +183,13 @@ BROKEN = {
     "no such model": ({"mobility": {"kind": "flying"}}, "mobility"),
     "no such file": ({"mobility": {"kind": "trace", "file": "no.csv"}, "area": None}, "no.csv"),
     "power and range": ({"radio": {"range": 10, "tx_power_dbm": 3}}, "radio"),
+    "a wrong speed": ({"mobility": {"kind": "random-walk", "speed": -1}}, "mobility.speed: found -1"),
+    "an unknown parameter": ({"mobility": {"kind": "random-walk", "sped": 1}}, "(did you mean speed?)"),
+    "a wrong exponent": (
+        {"radio": {"propagation": {"kind": "shadowing", "mean": {"kind": "log-distance", "exponent": "x"}}}},
+        "radio.propagation.mean.exponent: found",
+    ),
+    "a wrong spacing": ({"placement": {"kind": "grid", "spacing": "wide"}}, "placement.spacing: found"),
     "places without geometry": (
         {"topology": {"kind": "complete"}},
         "area: found area; allowed: with topology geometric",
@@ -212,6 +219,14 @@ def scenario_file(tmp_path) -> Path:
     path = tmp_path / "walk.yaml"
     path.write_text(yaml.safe_dump(data))
     return path
+
+
+def test_a_kind_alone_can_be_overridden(tmp_path):
+    """`mobility: static` is short for a mapping, which --set reaches into."""
+    data = {"name": "t", "algorithm": "rl", "duration": 10.0, **WALK, "mobility": "random-walk"}
+    path = tmp_path / "short.yaml"
+    path.write_text(yaml.safe_dump(data))
+    assert load(path, ["mobility.interval=3"]).mobility.interval == 3
 
 
 def test_positions_are_logged(scenario_file, tmp_path):
