@@ -1,0 +1,41 @@
+"""When a node comes and goes, for formats that cannot say it: a comment, which every other reader skips.
+
+To them such a node is there all the time, standing where its path begins and ends. That is the most that these formats
+allow; what is read back here is complete.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from testbed.mobility.traces import limits
+from testbed.mobility.traces.builder import Builder
+from testbed.mobility.traces.source import Source
+from testbed.mobility.traces.target import decimal
+from testbed.mobility.trajectory import Trajectory
+
+_COMMENT = re.compile(r"# node (\d{1,9})(?: appears (\S+))?(?: leaves (\S+))?")
+
+
+def comment(number: int, trajectory: Trajectory) -> str:
+    """The line about one node, with what ends it; nothing if the node is always there."""
+    appears = f" appears {decimal(trajectory.appears)}" if trajectory.appears > -math.inf else ""
+    leaves = f" leaves {decimal(trajectory.leaves)}" if trajectory.leaves < math.inf else ""
+    return f"# node {number}{appears}{leaves}\n" if appears or leaves else ""
+
+
+def note(line: str, source: Source, builder: Builder) -> None:
+    """Take what a comment says about a node, if it is such a comment."""
+    if match := _COMMENT.fullmatch(line):
+        number, appears, leaves = match.groups()
+        builder.stay(number, *parse(source, appears or "", leaves or ""))
+
+
+def parse(source: Source, appears: str, leaves: str) -> tuple[float, float]:
+    """The two times; an empty one is never."""
+    longest = limits.MAX_SECONDS
+    return (
+        source.number(appears, "appears", -longest, longest) if appears else -math.inf,
+        source.number(leaves, "leaves", -longest, longest) if leaves else math.inf,
+    )
