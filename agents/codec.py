@@ -29,27 +29,33 @@ class Codec:
     def __init__(self, messages: tuple[type[Message], ...]) -> None:
         self._index = {message: index for index, message in enumerate(messages)}
         self._shapes = [(message, [_shape(hint) for hint in _field_types(message)]) for message in messages]
+        self._names = [[field.name for field in fields(message)] for message in messages]  # type: ignore[arg-type]
 
     def encode(self, message: Message) -> bytes:
         """The bytes of a message."""
         index = self._index[type(message)]
         out = bytearray((index,))
-        for field, (write, _) in zip(fields(message), self._shapes[index][1], strict=True):  # type: ignore[arg-type]
-            write(out, getattr(message, field.name))
+        for name, (write, _) in zip(self._names[index], self._shapes[index][1], strict=True):
+            write(out, getattr(message, name))
         return bytes(out)
 
     def decode(self, data: bytes) -> Message:
         """The message that the bytes spell, or `PeerError`."""
-        if not data or data[0] >= len(self._shapes):
+        message, position = self.decode_from(data, 0)
+        if position != len(data):
+            raise PeerError(f"{len(data) - position} bytes after the end of a {type(message).__name__}")
+        return message
+
+    def decode_from(self, data: bytes, position: int) -> tuple[Message, int]:
+        """The message that the bytes from a position on begin with, and where it ends; or `PeerError`."""
+        if position >= len(data) or data[position] >= len(self._shapes):
             raise PeerError("no such message type")
-        message, shapes = self._shapes[data[0]]
-        position, values = 1, []
+        message, shapes = self._shapes[data[position]]
+        position, values = position + 1, []
         for _, read in shapes:
             value, position = read(data, position)
             values.append(value)
-        if position != len(data):
-            raise PeerError(f"{len(data) - position} bytes after the end of a {message.__name__}")
-        return message(*values)
+        return message(*values), position
 
 
 def _field_types(message: type[Message]) -> list[Any]:

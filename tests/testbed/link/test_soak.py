@@ -1,0 +1,149 @@
+"""The link layer on a hostile medium: exactly once, in order, agreement on sessions, no token doubled or lost.
+
+Loss to 50 %, duplication, reordering, delays over several hello intervals, flapping links, partitions that heal,
+crashes and restarts, with and without a time limit on closing. The seed of a case is in the failure.
+"""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agents.message import Message
+from testbed.link.end import End
+from testbed.link.frames import CLOSING, DONE, Data
+from testbed.link.layer import LinkLayer
+from tests.testbed.link.hostile import Hostile, soak
+
+CASES, BATCHES = 10_000, 10
+
+
+def soak_all(seeds: range) -> dict[str, int]:
+    """Run cases; what happened in them, so that nobody need believe that anything did."""
+    happened = {"sessions": 0, "delivered": 0, "lost to crashes": 0}
+    for seed in seeds:
+        try:
+            hostile = soak(seed)
+        except Exception as error:
+            raise AssertionError(f"seed {seed}: {error}") from error
+        happened["sessions"] += sum(len(book.sessions) for book in hostile.books.values())
+        happened["delivered"] += sum(map(len, hostile.log.values()))
+        happened["lost to crashes"] += len(hostile.lost)
+    return happened
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_ten_thousand_cases(batch, record_property):
+    """All promises, from seed 0 on."""
+    size = CASES // BATCHES
+    happened = soak_all(range(batch * size, (batch + 1) * size))
+    assert happened["sessions"] > 3 * size
+    assert happened["delivered"] > 10 * size
+    assert happened["lost to crashes"] > 0
+    record_property(f"{size} cases", str(happened))
+
+
+@pytest.mark.slow
+def test_a_million_cases(record_property):
+    """The same, for hours."""
+    record_property("a million cases", str(soak_all(range(10_000, 1_010_000))))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+@given(seed=st.integers(10**7, 2**62))
+def test_any_seed(seed):
+    """Hypothesis chooses."""
+    soak(seed)
+
+
+# -- mutants -----------------------------------------------------------------------------------------------------------
+
+
+class AckBeforeDeliver(End):
+    """Acknowledges whatever has arrived, delivered or not."""
+
+    def on_data(self, now: int, data: Data, message: Message) -> None:
+        if data.session == self.session and data.number > self._delivered + 1 and self.stage is not DONE:
+            honest, self._delivered = self._delivered, data.number
+            self._post_state(ask=False)
+            self._delivered = honest
+        super().on_data(now, data, message)
+
+
+class ReusedSession(End):
+    """Opens the next session under the number of the last."""
+
+    def _begin(self, stage) -> None:
+        super()._begin(stage)
+        if self.session > 1:
+            self.session -= 1
+
+
+class CutIgnored(End):
+    """Says how many messages it will send, and sends more."""
+
+    def send(self, now: int, message: Message) -> bool:
+        if self.stage is CLOSING:
+            self._sent += 1
+            self._window.append((self._sent, message))
+            self._flow()
+            return True
+        return super().send(now, message)
+
+
+class HastySeal(End):
+    """Gives back what was not acknowledged when it seals a session, instead of waiting for the peer's word."""
+
+    def _finish(self, now: int, final: int | None) -> None:
+        super()._finish(now, self._acked if final is None else final)
+
+
+class ForgetfulSeal(End):
+    """Drops what is in doubt."""
+
+    def _finish(self, now: int, final: int | None) -> None:
+        super()._finish(now, final)
+        self._doubt = []
+
+
+class LateDelivery(End):
+    """Goes on delivering after it has said what it delivered for good."""
+
+    def on_data(self, now: int, data: Data, message: Message) -> None:
+        if self.stage is DONE and data.session == self.session and data.number == self._delivered + 1:
+            self.stage = CLOSING
+            super().on_data(now, data, message)
+            self.stage = DONE
+        else:
+            super().on_data(now, data, message)
+
+
+MUTANTS = (AckBeforeDeliver, ReusedSession, CutIgnored, HastySeal, ForgetfulSeal, LateDelivery)
+
+
+def of(end: type[End]) -> type[LinkLayer]:
+    """A layer with such ends."""
+    return type(f"LayerOf{end.__name__}", (LinkLayer,), {"end": end})
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_mutants_are_caught(mutant):
+    """Within a few hundred cases."""
+
+    def fails(seed: int) -> bool:
+        try:
+            soak(seed, of(mutant))
+        except (AssertionError, KeyError, IndexError):
+            return True
+        return False
+
+    assert any(fails(seed) for seed in range(300)), mutant.__doc__
+
+
+def test_without_crashes_nothing_is_lost():
+    """Not even on the worst medium."""
+    for seed in range(100):
+        hostile = Hostile(seed, crashes=False)
+        hostile.loss, hostile.doubling, hostile.slowest = 0.5, 0.3, 500_000_000
+        hostile.run(3.0)
+        hostile.heal_and_check()
+        assert not hostile.lost
