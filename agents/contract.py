@@ -11,7 +11,7 @@ A refused event (`MisuseError`, `PeerError`) changes nothing: validate first, ch
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, IntEnum, auto
 from random import Random
 from typing import Any, ClassVar, Self
@@ -129,6 +129,11 @@ class Agent:
     def start(cls, node: int, initial: Any, parameters: Any, rng: Random) -> Self:
         """An agent for `node` from its entry of `initial(...)`."""
         raise NotImplementedError(f"{cls.__name__} must be able to start")
+
+    @classmethod
+    def without_links(cls, initial: Any) -> Any:
+        """What a node starts with where links have yet to be found: the same, and no neighbours."""
+        return replace(initial, neighbours=()) if hasattr(initial, "neighbours") else initial
 
     @classmethod
     def starts_permuted(cls, parameters: Any) -> bool:

@@ -72,6 +72,7 @@ class KReverseLink(PacedAgent):
     messages: ClassVar[tuple[type[Message], ...]] = (Request, Token, LinkInfo)
     handlers: ClassVar = {Request: "on_request_message", Token: "on_token", LinkInfo: "on_link_info"}
     parameters = KParameters
+    assumes_connected = False  # holders may fail, so parts may be left without a token
     summary = "k tokens by link reversal (Walter, Cao, Mohanty 2001)"
 
     def __init__(self, node: int, initial: Initial, parameters: PacedParameters = UNPACED) -> None:

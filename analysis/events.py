@@ -16,6 +16,7 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "start": ("metrics", ("version", "trace", "needs", "capacity", "warmup", "units", "links")),
     "stop": ("metrics", ("reason", "units")),
     "pending": ("metrics", ("since", "alive", "component", "component_units")),
+    "frames": ("metrics", ("type", "count", "bytes")),
     "partition": ("metrics", ("parts", "cut_off")),
     "crash": ("metrics", ("units",)),
     "restart": ("metrics", ("incarnation",)),
@@ -36,9 +37,10 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
 """What the kinds say, where the name does not: `start.units` and `stop.units` list what every node holds; `pending` is
 a request still open at the end, with whether its node lives, how many nodes its component has and how many units that
 component holds; `partition` says into how many parts the network has fallen and lists the nodes that can reach no unit,
-whenever that changes; `lost.node` sent the message; `link_down.lag` is how long the link was kept after its time
-because messages were in transit on it; `send.id` counts up from each sender to each receiver; `relay` is a node on the
-way passing on a message of an algorithm that addresses any node."""
+whenever that changes; `frames` sums up, at the end, what the link layers put on the air; `lost.node` sent the message;
+`link_down.lag` is how long the link was kept after its time because messages were in transit on it; `send.id` counts up
+from each sender to each receiver; `relay` is a node on the way passing on a message of an algorithm that addresses any
+node."""
 
 
 def supports(trace: str, kind: str) -> bool:

@@ -41,6 +41,8 @@ class Network(Listener):
         self._nodes = 1
         self._warmup = self._now = 0
         self._changes = 0
+        self._frames: dict[str, int] = {}
+        self._bytes = 0
         self._there: set[tuple[int, int]] = set()  # links, the smaller node first
         self._links = self._parts = self._partitioned = Level(0, 0)
 
@@ -54,6 +56,10 @@ class Network(Listener):
 
     def stop(self, t: int, node: None, reason: str, units: list[int]) -> None:
         self._now = max(t, self._warmup)
+
+    def frames(self, t: int, node: None, type: str, count: int, bytes: int) -> None:
+        self._frames[type] = count
+        self._bytes += bytes
 
     def partition(self, t: int, node: None, parts: int, cut_off: list[int]) -> None:
         self._parts.change(t, parts)
@@ -82,6 +88,8 @@ class Network(Listener):
             "link_changes": self._changes if knows_links else None,
             "link_change_rate": self._changes * TICKS / (end - begin) if knows_links and end > begin else None,
             "mean_degree": 2 * links / self._nodes if knows_links and links is not None else None,
+            "frames": dict(sorted(self._frames.items())) or None,
+            "air_bytes": self._bytes or None,
             "components": self._parts.mean(begin, end),
             "time_partitioned": self._partitioned.mean(begin, end),
         }

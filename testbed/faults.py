@@ -76,6 +76,7 @@ class Faults:
         simulation, choice = self._simulation, self._simulation.scenario.algorithm
         blank = choice.agent.blank(node, choice.parameters)
         simulation.driver.restart(node, simulation.make_agent(node, blank))
+        simulation.links.restart(node)
         simulation.partitions.update()
         self._mend(self._crashed.pop(node))
 

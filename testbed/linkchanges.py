@@ -24,13 +24,14 @@ from analysis.events import TICKS
 from testbed.eventqueue import EventQueue
 from testbed.graph import Graph, Link, link_of
 from testbed.links import IdealLinks
+from testbed.radiolinks import RadioLinks
 
 
 class LinkChanges:
     """Draws changes and carries them out, under one of the readings."""
 
     def __init__(
-        self, queue: EventQueue, links: IdealLinks, plan: Graph, rate: float, reading: str, rng: Random
+        self, queue: EventQueue, links: IdealLinks | RadioLinks, plan: Graph, rate: float, reading: str, rng: Random
     ) -> None:
         self._queue = queue
         self._links = links

@@ -136,6 +136,9 @@ class IdealLinks:
             posts[:] = [post for post in posts if not concerned(post[0])]
         return taken
 
+    def restart(self, node: int) -> None:
+        """A crashed node comes back: its links form as they are put back."""
+
     def drop_node(self, node: int) -> None:
         """Take all links of a crashed node away, and tell its neighbours."""
         for peer in sorted(self._channels[node]):

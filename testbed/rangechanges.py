@@ -12,13 +12,14 @@ from testbed.eventqueue import EventQueue
 from testbed.graph import Graph, Link
 from testbed.links import IdealLinks
 from testbed.mobility.crossings import Crossing, Crossings
+from testbed.radiolinks import RadioLinks
 
 
 class RangeChanges:
     """Carries out crossings of the range as they come."""
 
     def __init__(
-        self, queue: EventQueue, links: IdealLinks, plan: Graph, crossings: Crossings, *, time_unit: float
+        self, queue: EventQueue, links: IdealLinks | RadioLinks, plan: Graph, crossings: Crossings, *, time_unit: float
     ) -> None:
         self._queue = queue
         self._links = links

@@ -22,7 +22,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from agents.contract import Agent, Parameters
+from agents.contract import Agent, Needs, Parameters
 from agents.registry import ALGORITHMS
 from analysis.audit import Audit
 from analysis.checks import CHECKS
@@ -31,6 +31,7 @@ from testbed import scenario_errors, yamlfile
 from testbed.backends.registry import BACKENDS
 from testbed.durations import MAX_UNITS, Duration, parse_duration
 from testbed.errors import InputError, ScenarioError
+from testbed.linkchoice import IdealChoice, LinkChoice, RadioChoice
 from testbed.mobility.area import Area, parse_area
 from testbed.mobility.registry import Mobility, Placement
 from testbed.mobility.replay import Replay
@@ -211,8 +212,7 @@ class Scenario(Section):
     placement: Placement | None = None
     mobility: Mobility | None = None
     radio: Radio | None = None
-    links: Literal["ideal"] = "ideal"
-    """What carries messages between neighbours: ideal links, as the papers assume."""
+    links: LinkChoice = IdealChoice()
     delays: Delays = Delays()
     workload: Workload
     faults: list[Fault] = Field([])
@@ -242,6 +242,7 @@ class Scenario(Section):
         _check_length(self)
         _check_algorithm(self)
         _check_topology(self)
+        _check_links(self)
         _check_geometry(self)
         for index, fault in enumerate(self.faults):
             _check_fault(self, fault, f"faults.{index}")
@@ -300,6 +301,13 @@ def _check_topology(scenario: Scenario) -> None:
             seen.add(frozenset((a, b)))
 
 
+def _check_links(scenario: Scenario) -> None:
+    if isinstance(scenario.links, RadioChoice) and scenario.algorithm.agent.needs is not Needs.LINKS:
+        found = f"radio with {scenario.algorithm.name}, which addresses any node"
+        allowed = "ideal, or an algorithm that talks to its neighbours only: there is no router over radio links yet"
+        raise scenario_errors.found_instead(found, allowed, key="links")
+
+
 def _check_geometry(scenario: Scenario) -> None:
     if not isinstance(scenario.topology, GeometricTopology):
         for key in ("area", "placement", "mobility", "radio"):
@@ -317,7 +325,7 @@ def _check_geometry(scenario: Scenario) -> None:
     if moves and scenario.duration is None:
         allowed = "duration, where nodes move: their paths are known in advance"
         raise scenario_errors.found_instead("entries", allowed, key="entries")
-    if scenario.radio.propagation.is_fading:
+    if scenario.radio.propagation.is_fading and isinstance(scenario.links, IdealChoice):
         found = f"{scenario.radio.propagation.kind}, which gives each frame a power of its own"
         raise scenario_errors.found_instead(
             found, "a propagation without fading, with ideal links", "radio.propagation"

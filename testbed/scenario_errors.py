@@ -95,7 +95,7 @@ def explain(error: ValidationError, document: Document, origins: dict[KeyPath, s
 
 def _stripped(path: KeyPath) -> KeyPath:
     """The checker puts the kind of a topology, a model and such into the path; the file has no such level."""
-    named = _KINDS if path[:1] in (("topology",), ("placement",), ("mobility",), ("radio",)) else ()
+    named = _KINDS if path[:1] in (("topology",), ("placement",), ("mobility",), ("radio",), ("links",)) else ()
     return tuple(part for before, part in zip(("", *path), path, strict=False) if before not in named)
 
 
@@ -119,7 +119,7 @@ def shown(value: Any) -> str:
     return _SHOWN.repr(value)
 
 
-_KINDS = ("topology", "placement", "mobility", "propagation", "mean")
+_KINDS = ("topology", "placement", "mobility", "propagation", "mean", "links")
 """Keys of a mapping that has a kind."""
 _SHORT = {"algorithm": "name", **dict.fromkeys(_KINDS, "kind")}
 """Keys whose value may be one word, short for a mapping with this key."""

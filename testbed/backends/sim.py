@@ -15,9 +15,12 @@ from testbed.durations import to_ticks
 from testbed.eventqueue import EventQueue, Halt
 from testbed.faults import Faults
 from testbed.geometry import Geometry
+from testbed.link.wire import Wire
 from testbed.linkchanges import LinkChanges
+from testbed.linkchoice import RadioChoice
 from testbed.links import IdealLinks
 from testbed.partitions import Partitions
+from testbed.radiolinks import Medium, RadioLinks
 from testbed.rangechanges import RangeChanges
 from testbed.routing import IdealRouter
 from testbed.scenario import Scenario
@@ -41,11 +44,15 @@ class Simulation(EventQueue):
         self.scenario = scenario
         self.listener = listener
         self._streams = streams
+        self._is_radio = isinstance(scenario.links, RadioChoice)
         self.geometry = Geometry(scenario, streams) if isinstance(scenario.topology, GeometricTopology) else None
         self.graph = initial_graph(scenario, streams, self.geometry)
         self.driver = self._make_driver()
-        self.transport: IdealRouter | IdealLinks
-        if scenario.algorithm.agent.needs is Needs.ANY_NODE:
+        self.transport: IdealRouter | IdealLinks | RadioLinks
+        self.links: IdealLinks | RadioLinks
+        if isinstance(scenario.links, RadioChoice):
+            self.links = self.transport = self._make_radio_links(scenario.links)
+        elif scenario.algorithm.agent.needs is Needs.ANY_NODE:
             self.transport = IdealRouter(self, self.driver, self.graph, scenario.delays, streams, self._max_lag())
             self.links = self.transport.links
         else:
@@ -64,6 +71,8 @@ class Simulation(EventQueue):
         scenario, choice = self.scenario, self.scenario.algorithm
         try:
             starts = choice.agent.initial(self._start_graph().adjacency(), choice.parameters)
+            if self._is_radio:  # links have yet to be found
+                starts = [choice.agent.without_links(start) for start in starts]
             agents = {node: self.make_agent(node, starts[node]) for node in range(scenario.nodes)}
         except Exception as error:
             raise AgentError(f"{choice.name} failed to start: {type(error).__name__}: {error}") from error
@@ -74,6 +83,19 @@ class Simulation(EventQueue):
             self,
             self.listener,
             entries=scenario.entries,
+        )
+
+    def _make_radio_links(self, choice: RadioChoice) -> RadioLinks:
+        scenario, agent, streams = self.scenario, self.scenario.algorithm.agent, self._streams
+        return RadioLinks(
+            self,
+            self.driver,
+            self.graph,
+            Medium(choice, scenario.delays.hop, streams, self.geometry),
+            choice.settings(agent.assumes_connected),
+            Wire(f"{scenario.name}/{streams.seed}/{streams.repetition}", agent.messages),
+            streams,
+            seconds_per_tick=scenario.time_unit / TICKS,
         )
 
     def _start_graph(self) -> graph.Graph:
@@ -148,7 +170,10 @@ class Simulation(EventQueue):
         if scenario.warmup:
             self.at(to_ticks(scenario.warmup), self.driver.forget_counts)
         self.partitions.update()
-        self.driver.begin()
+        if self._is_radio:  # the load starts when links have had time to form
+            self.at(to_ticks(scenario.warmup), self.driver.begin)
+        else:
+            self.driver.begin()
         self.changes.begin()
         self.faults.begin()
         if scenario.duration is not None:
@@ -174,6 +199,9 @@ class Simulation(EventQueue):
             self.driver.agents[node].units if self.driver.is_alive(node) else 0 for node in range(self.scenario.nodes)
         ]
         self.driver.tell_counts()
+        if isinstance(self.links, RadioLinks):
+            for kind in sorted(self.links.frames):
+                self.listener.frames(self.now, None, kind, self.links.frames[kind], self.links.bytes[kind])
         self.listener.stop(self.now, None, why, held)
 
 

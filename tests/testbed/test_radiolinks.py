@@ -1,0 +1,160 @@
+"""`links: radio` in the simulator: the algorithms on a medium that loses, doubles and delays, over our link layer."""
+
+import json
+
+import pytest
+
+from agents.contract import Needs
+from agents.registry import ALGORITHMS
+from testbed.cli import main
+from testbed.linkchoice import RadioChoice
+from tests.testbed.simulate import ALL_OK, Simulated, simulate
+
+OVER_LINKS = [name for name, agent in ALGORITHMS.items() if agent.needs is Needs.LINKS]
+every = pytest.mark.parametrize("name", OVER_LINKS)
+
+RADIO = {
+    "topology": {"kind": "geometric"},
+    "area": [300, 300],
+    "mobility": {"kind": "random-waypoint", "speed": [1, 4]},
+    "radio": {"range": 130},
+    "links": {"kind": "radio", "loss": 0.2, "duplicate": 0.05, "hello": 0.5},
+    "delays": {"hop": {"uniform": [0.005, 0.05]}},
+    "workload": {"rate": 0.2, "cs_time": 0.2},
+    "nodes": 10,
+    "warmup": 3.0,
+    "duration": 90.0,
+    "drain": 200.0,
+}
+LINE = {
+    "topology": {"kind": "explicit", "links": [[i, i + 1] for i in range(5)]},
+    "nodes": 6,
+    "links": {"kind": "radio", "loss": 0.1, "hello": 1.0},
+    "delays": {"hop": {"uniform": [0.01, 0.1]}},
+    "workload": {"rate": 0.05},
+    "warmup": 10.0,
+    "duration": 300.0,
+    "drain": 300.0,
+}
+
+
+def algorithm(name: str) -> dict[str, object]:
+    """With two tokens, if it has several; heights are raised once a unit at most, as where radios are real."""
+    return {"name": name, "raise_interval": 1.0, **({} if name == "rl" else {"k": 2})}
+
+
+def radio(name: str, base=RADIO, **keys) -> Simulated:
+    return simulate(**{**base, "algorithm": algorithm(name), **keys})
+
+
+@every
+@pytest.mark.parametrize("seed", range(4))
+def test_safe_and_live_at_twenty_per_cent_loss(name, seed):
+    """Every registered algorithm over links: random waypoint, 20 % loss, duplicates, reordering."""
+    run = radio(name, seed=seed)
+    assert run.verdicts == ALL_OK
+    assert run.audit.metrics()["entries"] > 50
+    assert run.diary.of("link_down"), "links fall"
+
+
+@every
+def test_links_are_found_before_the_load_starts(name):
+    """Agents start without links, which come up; the first request is made after the warmup."""
+    run = radio(name, LINE)
+    first_up = run.diary.of("link_up")[0]["t"]
+    first_request = run.diary.of("request")[0]["t"]
+    assert first_up < 10.0 <= first_request
+    assert run.verdicts == ALL_OK
+
+
+@every
+def test_a_partition_that_heals(name):
+    """The part with a token goes on, the rest is served after the heal."""
+    faults = [{"at": 100.0, "kind": "cut", "node": 2, "peer": 3}, {"at": 180.0, "kind": "heal"}]
+    run = radio(name, LINE, faults=faults)
+    assert any(event["parts"] == 2 for event in run.diary.of("partition"))
+    assert run.verdicts == ALL_OK
+    assert [event for event in run.diary.of("enter") if event["t"] > 200]
+
+
+@pytest.mark.parametrize("name", [name for name in OVER_LINKS if name != "rl"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_crash_and_a_restart(name, seed):
+    """Survivors go on; what was in doubt with the dead process is lost, and the log says so."""
+    faults = [{"at": 100.0, "kind": "crash", "node": 3}, {"at": 160.0, "kind": "restart", "node": 3}]
+    run = radio(name, LINE, faults=faults, seed=seed)
+    assert run.verdicts["safety"] == run.verdicts["conservation"] == run.verdicts["order"] == "ok"
+    assert run.diary.of("restart")
+    downs = {(event["node"], event["peer"]) for event in run.diary.of("link_down") if event["t"] > 100}
+    assert {(2, 3), (4, 3)} <= downs, "the neighbours find out"
+    assert [event for event in run.diary.of("link_up") if event["t"] > 160 and event["node"] == 3]
+
+
+def test_a_sealed_session_is_settled_when_nodes_meet_again():
+    """Sessions that end in disagreement, with tokens in doubt, under heavy loss and short time limits."""
+    links = {"kind": "radio", "loss": 0.5, "hello": 0.5, "close_timeout": 3, "dead_after": 2.5}
+    returns = 0
+    for seed in range(6):
+        run = radio("krlf", links=links, seed=seed, drain=400.0)
+        assert run.verdicts == ALL_OK
+        returns += len([event for event in run.diary.of("return") if event["units"]])
+    assert returns, "some token came back"
+
+
+def test_the_same_seed_gives_the_same_run():
+    """To the event."""
+    assert radio("krlf").diary.events == radio("krlf").diary.events
+    assert radio("krlf").diary.events != radio("krlf", seed=9).diary.events
+
+
+def test_frames_are_counted_apart():
+    """What the layer itself sends is no message of the algorithm's."""
+    run = radio("rl")
+    metrics = run.audit.metrics()
+    assert set(metrics["frames"]) >= {"Hello", "State", "Data"}
+    assert metrics["air_bytes"] > sum(metrics["frames"].values())
+    assert set(metrics["messages"]) <= {"Request", "Token", "LinkInfo"}
+    assert sum(metrics["messages"].values()) <= metrics["frames"]["Data"]
+
+
+def test_loss_costs_time_not_correctness():
+    """The more is lost, the more is sent again."""
+    frames = {}
+    for loss in (0.0, 0.4):
+        run = radio("rl", LINE, links={"kind": "radio", "loss": loss, "hello": 1.0})
+        assert run.verdicts == ALL_OK
+        metrics = run.audit.metrics()
+        frames[loss] = metrics["frames"]["Data"] / sum(metrics["messages"].values())
+    assert frames[0.4] > 1.2 * frames[0.0]
+
+
+def test_fading_is_welcome_here():
+    """What ideal links must refuse."""
+    run = radio("rl", radio={"range": 130, "propagation": "nakagami"})
+    assert run.verdicts == ALL_OK
+
+
+def test_the_time_limit_depends_on_the_algorithm():
+    """RL's paper assumes a connected network: nobody seals a session under it unless the scenario says so."""
+    assert RadioChoice().settings(assumes_connected=True).close_timeout is None
+    assert RadioChoice(hello=0.5).settings(assumes_connected=False).close_timeout == 10_000_000_000
+    assert RadioChoice(close_timeout=3.0).settings(assumes_connected=True).close_timeout == 3_000_000_000
+    assert RadioChoice(close_timeout="never").settings(assumes_connected=False).close_timeout is None
+
+
+def test_an_algorithm_that_needs_a_router_is_refused(tmp_path, capsys):
+    """One line, exit code 2."""
+    command = ["run", "scenarios/quickstart.yaml", "--set", "links=radio", "--set", "algorithm=raymond-tree"]
+    assert main([*command, "--out", str(tmp_path)]) == 2
+    assert "no router over radio links yet" in capsys.readouterr().err
+
+
+def test_the_command_line(tmp_path, capsys):
+    """Any scenario runs with --set links=radio."""
+    command = ["run", "scenarios/quickstart.yaml", "--set", "links=radio", "--set", "duration=100", "--set", "repeat=1"]
+    command += ["--set", "nodes=10", "--set", "topology.connectivity=0.4", "--out", str(tmp_path), "--json"]
+    assert (
+        main([*command, "--set", "nodes=10", "--set", "topology.connectivity=0.4", "--out", str(tmp_path), "--json"])
+        == 0
+    )
+    assert json.loads(capsys.readouterr().out)["metrics"]["frames"]["Hello"]["mean"] > 0
