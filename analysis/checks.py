@@ -212,7 +212,8 @@ class Conservation(Check):
 class Starvation(Check):
     """Every request is served by the end, unless its node crashed or its component holds no unit.
 
-    An algorithm that addresses any node may depend on one that it cannot reach, wherever the units are: there, a
+    An algorithm that addresses any node may depend on one that it cannot reach, wherever the units are, and so may one
+    that assumes a connected network, over radio links, which do not fall without their peers' consent: there, a
     partition at the end is excuse enough.
     """
 
@@ -225,11 +226,11 @@ class Starvation(Check):
         self.waiting: dict[int, int] = {}
         self.excuses: dict[str, int] = {}
         self.accounted: set[int] = set()
-        self.any_node = False
+        self.needs_all = False
         self.parts = 1
 
     def begin(self, needs: str, capacity: int, units: list[int], links: list[list[int]]) -> None:
-        self.any_node = needs == "any node"
+        self.needs_all = needs in ("any node", "links, radio, connected")
 
     def partition(self, t: int, node: None, parts: int, cut_off: list[int]) -> None:
         self.parts = parts
@@ -254,7 +255,7 @@ class Starvation(Check):
                 self._excuse("node crashed")
         elif component_units == 0:
             self._excuse("component holds no unit")
-        elif self.any_node and self.parts > 1:
+        elif self.needs_all and self.parts > 1:
             self._excuse("network partitioned")
         else:
             what = f"node {node} still waits since t={since / TICKS:g}"

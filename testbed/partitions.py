@@ -40,5 +40,5 @@ class Partitions:
         """The labels of the components in which a unit is held or in transit."""
         label = self._simulation.links.components.label
         holders = {label[node] for node, agent in self._simulation.driver.agents.items() if agent.units}
-        moving = {label[post[0].source] for _, post in self._simulation.transport.in_transit() if post[1].units}
-        return holders | moving
+        moving = [post[0] for _, post in self._simulation.transport.in_transit() if post[1].units]
+        return holders | {label[one.source] for one in moving if label[one.source] == label[one.target]}

@@ -6,11 +6,11 @@ and fall as the layers find out, so no agent is told of a change before its node
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from random import Random
+from typing import Any, ClassVar
 
-from agents.message import Message
 from testbed.channel import Channel, Post
 from testbed.components import Components
 from testbed.driver import Driver
@@ -20,6 +20,7 @@ from testbed.geometry import Geometry
 from testbed.graph import Graph
 from testbed.link.actions import Action, Deliver, Down, Lost, Return, Transmit, Up
 from testbed.link.layer import LinkLayer
+from testbed.link.router import Router
 from testbed.link.settings import Settings
 from testbed.link.wire import Wire
 from testbed.linkchoice import RadioChoice
@@ -56,6 +57,8 @@ class Medium:
 class RadioLinks:
     """The link layers of all nodes; what `IdealLinks` is to the papers' model."""
 
+    layer: ClassVar[type[LinkLayer] | type[Router]] = LinkLayer
+
     def __init__(
         self,
         queue: EventQueue,
@@ -83,6 +86,7 @@ class RadioLinks:
         self.bytes: Counter[str] = Counter()
         """Of the datagrams sent, by the frame they carry."""
         self._flying: dict[Flying, Post] = {}  # what one layer has taken and no other has delivered
+        self._before: dict[tuple[int, int], int] = {}  # messages from one node to another in the sessions before
         self._late: dict[tuple[int, int], list[Post]] = {}  # sent into sessions that were over, by sender and receiver
         self._busy: set[int] = set()  # nodes whose layers' wishes are being carried out
         self._lives = dict.fromkeys(self._reach, 1)
@@ -91,9 +95,9 @@ class RadioLinks:
         for node in self._layers:
             self._plan(node)
 
-    def _birth(self, node: int) -> LinkLayer:
+    def _birth(self, node: int) -> LinkLayer | Router:
         rng: Random = self._streams.of(f"link layer, life {self._lives[node]}", node)
-        return LinkLayer(node, self._lives[node], self._wire, self._settings, rng, self._queue.now)
+        return self.layer(node, self._lives[node], self._wire, self._settings, rng, self._queue.now)
 
     # -- from the driver ---------------------------------------------------------------------------------------------
 
@@ -103,7 +107,7 @@ class RadioLinks:
             node, peer = channel.source, channel.target
             post = (channel, message, number)
             if self._layers[node].send(self._queue.now, peer, message):
-                self._flying[node, peer, channel.session, number] = post
+                self._flying[node, peer, channel.session, number - self._before[node, peer]] = post
                 self._carry_out(node)
             else:  # the session is over, and its agent is about to be told
                 self._late.setdefault((node, peer), []).append(post)
@@ -201,29 +205,84 @@ class RadioLinks:
             self._transmit(node, action)
         elif isinstance(action, Up):
             self._forget_dropped(node, action.peer)
-            driver.channels[node][action.peer] = Channel(node, action.peer, action.session)
+            driver.channels[node][action.peer] = self._open_channel(node, action.peer, action.session)
             driver.link_up(node, action.peer)
         elif isinstance(action, Down):
-            del driver.channels[node][action.peer]
+            self._before[node, action.peer] = driver.channels[node].pop(action.peer).sent
             driver.link_down(node, action.peer, 0)
             driver.give_back(self._late.pop((node, action.peer), []))
         elif isinstance(action, Deliver):
             post = self._flying.pop((action.peer, node, action.session, action.number), None)
             assert post is not None, f"node {node}: {action} was never sent, or came twice"
-            driver.receive([(post[0], action.message, action.number)])
+            driver.receive([(post[0], action.message, post[2])])
+            self._look_again(post)
         else:
             self._give_up(node, action)
+
+    def _look_again(self, post: Post) -> None:
+        """A unit that others carried, or that came back, may be in another part than before."""
+        if post[1].units and len(self.components.members) > 1:
+            self.on_parts()
+
+    def _open_channel(self, node: int, peer: int, session: int) -> Channel:
+        """The driver counts messages from one node to another on through all sessions."""
+        channel = Channel(node, peer, session)
+        channel.sent = channel.arrived = self._before.setdefault((node, peer), 0)
+        return channel
 
     def _forget_dropped(self, node: int, peer: int) -> None:
         """A layer drops what carries no units when it seals a session; nobody delivers it once there is a new one."""
         for key in [key for key in self._flying if key[:2] == (node, peer)]:
-            assert not self._flying.pop(key)[1].units, f"{key} is in no new session, and nobody gave it back"
+            post = self._flying.pop(key)
+            assert not post[1].units, f"{key} is in no new session, and nobody gave it back"
+            self._driver.lost(post, "session sealed")
 
     def _give_up(self, node: int, action: Return | Lost) -> None:
         post = self._flying.pop((node, action.peer, action.session, action.number), None)
-        assert post is not None, f"node {node}: {action} was delivered, or given up before"
-        message: Message = post[1]
         if isinstance(action, Return):
+            assert post is not None, f"node {node}: {action} was delivered, or given back before"
             self._driver.give_back([post])
-        elif message.units:
+            self._look_again(post)
+        elif post is not None:  # otherwise it was delivered, and its receiver died before it could say so
             self._driver.lost(post, "crash")
+
+
+class RadioRouters(RadioLinks):
+    """The routers of all nodes, for algorithms that address any node; what `IdealRouter` is to the papers' model."""
+
+    layer = Router
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        self._queues: dict[tuple[int, int], deque[Post]] = {}  # by source and target, in the order they were sent
+        super().__init__(*arguments, **more)
+
+    def move(self, posts: list[Post]) -> None:
+        """Give messages to the router of their sender."""
+        for channel, message, number in posts:
+            node, peer = channel.source, channel.target
+            self._queues.setdefault((node, peer), deque()).append((channel, message, number))
+            self._layers[node].send(self._queue.now, peer, message)
+            self._carry_out(node)
+
+    def in_transit(self) -> list[tuple[int, Post]]:
+        """What has been sent and not delivered, wherever it is."""
+        return [(self._queue.now, post) for posts in self._queues.values() for post in posts]
+
+    def tear(self, node: int) -> list[Post]:
+        """What dies with a process: all that it had sent and that was not delivered."""
+        super().tear(node)
+        return [post for key in list(self._queues) if key[0] == node for post in self._queues.pop(key)]
+
+    def _do(self, node: int, action: Action) -> None:
+        if isinstance(action, Transmit):
+            self._transmit(node, action)
+        elif isinstance(action, Deliver):
+            post = self._queues[action.peer, node].popleft()
+            assert post[1] == action.message, f"node {node}: {action} instead of {post[1]}"
+            self._driver.receive([post])
+        else:
+            assert isinstance(action, Lost), f"a router has nothing else to say, but said {action}"
+            posts = self._queues[node, action.peer]
+            for post in [post for post in posts if post[1] is action.message]:  # none, if it was delivered after all
+                posts.remove(post)
+                self._driver.lost(post, "crash")

@@ -22,7 +22,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from agents.contract import Agent, Needs, Parameters
+from agents.contract import Agent, Parameters
 from agents.registry import ALGORITHMS
 from analysis.audit import Audit
 from analysis.checks import CHECKS
@@ -31,7 +31,7 @@ from testbed import scenario_errors, yamlfile
 from testbed.backends.registry import BACKENDS
 from testbed.durations import MAX_UNITS, Duration, parse_duration
 from testbed.errors import InputError, ScenarioError
-from testbed.linkchoice import IdealChoice, LinkChoice, RadioChoice
+from testbed.linkchoice import IdealChoice, LinkChoice
 from testbed.mobility.area import Area, parse_area
 from testbed.mobility.registry import Mobility, Placement
 from testbed.mobility.replay import Replay
@@ -242,7 +242,6 @@ class Scenario(Section):
         _check_length(self)
         _check_algorithm(self)
         _check_topology(self)
-        _check_links(self)
         _check_geometry(self)
         for index, fault in enumerate(self.faults):
             _check_fault(self, fault, f"faults.{index}")
@@ -299,13 +298,6 @@ def _check_topology(scenario: Scenario) -> None:
                 allowed = f"two different nodes of 0..{n - 1}, each pair once"
                 raise scenario_errors.found_instead(f"{[a, b]}", allowed, key=f"topology.links.{index}")
             seen.add(frozenset((a, b)))
-
-
-def _check_links(scenario: Scenario) -> None:
-    if isinstance(scenario.links, RadioChoice) and scenario.algorithm.agent.needs is not Needs.LINKS:
-        found = f"radio with {scenario.algorithm.name}, which addresses any node"
-        allowed = "ideal, or an algorithm that talks to its neighbours only: there is no router over radio links yet"
-        raise scenario_errors.found_instead(found, allowed, key="links")
 
 
 def _check_geometry(scenario: Scenario) -> None:

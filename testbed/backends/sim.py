@@ -20,7 +20,7 @@ from testbed.linkchanges import LinkChanges
 from testbed.linkchoice import RadioChoice
 from testbed.links import IdealLinks
 from testbed.partitions import Partitions
-from testbed.radiolinks import Medium, RadioLinks
+from testbed.radiolinks import Medium, RadioLinks, RadioRouters
 from testbed.rangechanges import RangeChanges
 from testbed.routing import IdealRouter
 from testbed.scenario import Scenario
@@ -87,7 +87,8 @@ class Simulation(EventQueue):
 
     def _make_radio_links(self, choice: RadioChoice) -> RadioLinks:
         scenario, agent, streams = self.scenario, self.scenario.algorithm.agent, self._streams
-        return RadioLinks(
+        kind = RadioLinks if agent.needs is Needs.LINKS else RadioRouters
+        return kind(
             self,
             self.driver,
             self.graph,
@@ -138,8 +139,11 @@ class Simulation(EventQueue):
         self.partitions.update()
 
     def _stop_for_good(self) -> None:
-        """The duration is over: no more requests, and neither faults nor link changes come later."""
-        self.driver.stop(for_good=True)
+        """The duration is over: no more requests, and neither faults nor link changes come later.
+
+        Over radio links a token that was sent into another part may yet come back.
+        """
+        self.driver.stop(for_good=not self._is_radio)
 
     def halt(self) -> None:
         """End the run after what happens now."""
@@ -163,7 +167,7 @@ class Simulation(EventQueue):
         scenario, agents = self.scenario, self.driver.agents
         choice = scenario.algorithm
         self.listener.start(
-            0, None, VERSION, scenario.trace, choice.agent.needs.value, choice.agent.capacity(choice.parameters),
+            0, None, VERSION, scenario.trace, self._needs(), choice.agent.capacity(choice.parameters),
             to_ticks(scenario.warmup), [agents[node].units for node in range(scenario.nodes)],
             [list(link) for link in self.graph.links()],
         )  # fmt: skip
@@ -183,6 +187,13 @@ class Simulation(EventQueue):
         why = self.run(lambda: report(self._progress()))
         self._account(why)
 
+    def _needs(self) -> str:
+        """What the algorithm asks of the layer below it, and what that is."""
+        agent = self.scenario.algorithm.agent
+        if not self._is_radio or agent.needs is not Needs.LINKS:
+            return agent.needs.value
+        return "links, radio, connected" if agent.assumes_connected else "links, radio"
+
     def _progress(self) -> float:
         if self.scenario.duration is not None:
             return min(1.0, self.now / TICKS / self.scenario.duration)
@@ -193,7 +204,8 @@ class Simulation(EventQueue):
         for application in self.driver.waiting():
             component = self.links.components.of(application.node)
             units = sum(self.driver.agents[node].units for node in component if self.driver.is_alive(node))
-            units += sum(post[1].units for _, post in self.transport.in_transit() if post[0].source in component)
+            moving = (post for _, post in self.transport.in_transit() if post[1].units)
+            units += sum(post[1].units for post in moving if {post[0].source, post[0].target} <= component)
             self.listener.pending(self.now, application.node, application.since, True, len(component), units)
         held = [
             self.driver.agents[node].units if self.driver.is_alive(node) else 0 for node in range(self.scenario.nodes)

@@ -65,4 +65,36 @@ class Relay(Message):
     hops: int
 
 
-FRAMES: tuple[type[Message], ...] = (Hello, State, Data, Relay)
+@dataclass(frozen=True, slots=True)
+class Advert(Message):
+    """A router's hello: whom it has heard lately, and how far it is to whom, its own entry first."""
+
+    heard: tuple[tuple[int, int], ...]
+    vector: tuple[tuple[int, int, int, int], ...]  # node, its incarnation, sequence, hops
+
+
+@dataclass(frozen=True, slots=True)
+class Packet(Message):
+    """The `number`th message from a life of one node to a life of another; the message follows."""
+
+    source: int
+    incarnation: int
+    target: int
+    life: int  # the target's incarnation
+    number: int
+    hops: int  # that it may still go
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt(Message):
+    """Of the packets from `target`, the first so many have been delivered at `source`."""
+
+    source: int
+    incarnation: int
+    target: int
+    life: int  # the target's incarnation
+    delivered: int
+    hops: int
+
+
+FRAMES: tuple[type[Message], ...] = (Hello, State, Data, Relay, Advert, Packet, Receipt)

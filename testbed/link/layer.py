@@ -111,7 +111,8 @@ class LinkLayer:
             end.hear_hello(self._now, (self.node, self.incarnation) in frame.heard)
             end.act(self._now)
             return
-        assert isinstance(frame, State | Data)
+        if not isinstance(frame, State | Data):
+            raise Junk("for another layer")
         if frame.to != self.node:
             raise Junk("for another node")
         if frame.incarnation != self.incarnation:

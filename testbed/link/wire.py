@@ -14,7 +14,7 @@ from zlib import crc32
 from agents.codec import Codec
 from agents.errors import PeerError
 from agents.message import Message
-from testbed.link.frames import FRAMES, Data, Relay
+from testbed.link.frames import FRAMES, Data, Packet, Relay
 
 VERSION = 1
 MAX_BYTES = 1400
@@ -42,7 +42,7 @@ class Datagram(NamedTuple):
     incarnation: int
     frame: Message
     body: bytes = b""
-    """The message that a Data carries, or the datagram that a Relay does."""
+    """The message that a Data or a Packet carries, or the datagram that a Relay does."""
 
 
 class Wire:
@@ -78,7 +78,7 @@ class Wire:
         except PeerError as error:
             raise Junk("malformed") from error
         body = data[position:]
-        if body and not isinstance(frame, Data | Relay):
+        if body and not isinstance(frame, Data | Relay | Packet):
             raise Junk("malformed")
         assert isinstance(sender, _Sender)
         return Datagram(sender.node, sender.incarnation, frame, body)

@@ -31,6 +31,8 @@ def test_a_network_that_never_changes() -> None:
         "link_changes": 0,
         "link_change_rate": 0,
         "mean_degree": pytest.approx(4 / 3),
+        "frames": None,
+        "air_bytes": None,
         "components": 1,
         "time_partitioned": 0,
     }
@@ -72,3 +74,10 @@ def test_what_the_log_does_not_hold_is_not_measured() -> None:
     result = measure(start(trace="cs"), stop(10, 1, 0, 0))
     assert result["link_changes"] is result["mean_degree"] is result["link_change_rate"] is None
     assert result["components"] == 1
+
+
+def test_what_the_link_layers_sent() -> None:
+    """By type, and in bytes."""
+    frames = [("frames", 9, None, "Hello", 30, 600), ("frames", 9, None, "Data", 4, 200)]
+    result = measure(start(), *frames, stop(10, 1, 0, 0))
+    assert (result["frames"], result["air_bytes"]) == ({"Data": 4, "Hello": 30}, 800)

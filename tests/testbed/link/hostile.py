@@ -177,8 +177,9 @@ class Hostile:
                 self._take_back(node, action.peer, action.message, "returned")
             elif isinstance(action, Lost):
                 assert self.lives[action.peer] > 1, "lost, although the peer never died"
-                if isinstance(action.message, Coin):
-                    self.lost.add(action.message.serial)
+                coin = action.message.serial if isinstance(action.message, Coin) else None
+                if coin is not None and self.where[coin] == (node, action.peer):  # else it had been delivered
+                    self.lost.add(coin)
         self.wakes[node] = self.layers[node].wake_at()
 
     def _transmit(self, node: int, action: Transmit) -> None:
