@@ -23,6 +23,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from agents.contract import Agent, Parameters
+from agents.pacing import PacedParameters
 from agents.registry import ALGORITHMS
 from analysis.audit import Audit
 from analysis.checks import CHECKS
@@ -236,6 +237,21 @@ class Scenario(Section):
                 defaults = {"mobility": {"kind": "static"}, "radio": {}}
                 data = {**data, **{key: value for key, value in defaults.items() if data.get(key) is None}}
         return data
+
+    @model_validator(mode="before")
+    @classmethod
+    def _pace_over_radio(cls, data: Any) -> Any:
+        """Where links are found by radio, heights are raised no faster than hellos, unless the scenario says so."""
+        links = data.get("links") if isinstance(data, dict) else None
+        if "radio" not in (links, links.get("kind") if isinstance(links, dict) else None):
+            return data
+        algorithm = data.get("algorithm")
+        chosen = {"name": algorithm} if isinstance(algorithm, str) else algorithm
+        agent = ALGORITHMS.get(str(chosen.get("name"))) if isinstance(chosen, dict) else None
+        if agent is None or not issubclass(agent.parameters, PacedParameters) or "raise_interval" in chosen:
+            return data
+        hello = links.get("hello", 1.0) if isinstance(links, dict) else 1.0
+        return {**data, "algorithm": {**chosen, "raise_interval": hello}}
 
     @model_validator(mode="after")
     def _fits_together(self) -> Scenario:

@@ -194,9 +194,9 @@ class End:
 
     def _waits(self, now: int) -> bool:
         """Whether something of the peer's is awaited that it should be asked for again."""
-        if self.stage is DONE:
+        if self.stage in (OPENING, DONE):  # others need not carry a question that can wait for the next contact
             return bool(self._doubt) or (not self._peer_done and self.was_heard(now))
-        return self.stage in (OPENING, CLOSING) or bool(self._window)
+        return self.stage is CLOSING or bool(self._window)
 
     def _retry(self) -> None:
         """Send again what was not answered. A cut or a doubt is for the peer to answer; data answers itself."""

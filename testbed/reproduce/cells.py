@@ -12,6 +12,11 @@ from testbed.run import Report
 from testbed.scenario import Scenario
 
 NODES = 30
+LINKS: dict[str, Any] = {
+    "ideal": "ideal",
+    # A hop takes a time unit here, so hellos are rarer, and patience longer, than where it takes milliseconds.
+    "radio": {"kind": "radio", "hello": 10.0, "retry": 0.5},
+}
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,7 @@ class Cell:
     change_rate: float = 0.0
     reading: str = "text"
     k: int | None = None
+    links: str = "ideal"
 
     def scenario(self) -> Scenario:
         """The cell as a scenario."""
@@ -47,6 +53,7 @@ class Cell:
                 "warmup": self.warmup,
                 "repeat": self.repeat,
                 "trace": "metrics",
+                "links": LINKS[self.links],
             }
         )
 
@@ -68,6 +75,7 @@ class Point:
     cell: Cell
     waiting_time: list[float]
     messages_per_cs: list[float]
+    frames_per_cs: list[float]
 
     def mean(self, metric: str) -> float | None:
         """Over the repetitions."""
@@ -93,7 +101,8 @@ def run_cells(cells: list[Cell], what: str, report: Report) -> tuple[list[Point]
             ]
         measured = [one["metrics"] for one in repetitions if one["metrics"]["entries"]]
         waiting = [metrics["waiting_time"]["mean"] for metrics in measured]
-        points.append(Point(cell, waiting, [metrics["messages_per_cs"] for metrics in measured]))
+        frames = [sum((metrics["frames"] or {}).values()) / metrics["entries"] for metrics in measured]
+        points.append(Point(cell, waiting, [metrics["messages_per_cs"] for metrics in measured], frames))
     return points, failures
 
 

@@ -8,6 +8,7 @@ from agents.contract import Needs
 from agents.registry import ALGORITHMS
 from testbed.cli import main
 from testbed.linkchoice import RadioChoice
+from testbed.scenario import Scenario
 from tests.testbed.simulate import ALL_OK, Simulated, simulate
 
 OVER_LINKS = [name for name, agent in ALGORITHMS.items() if agent.needs is Needs.LINKS]
@@ -132,6 +133,19 @@ def test_fading_is_welcome_here():
     """What ideal links must refuse."""
     run = radio("rl", radio={"range": 130, "propagation": "nakagami"})
     assert run.verdicts == ALL_OK
+
+
+def test_heights_are_paced_where_radios_are_real():
+    """As often as hellos, unless the scenario says otherwise; not at all in the papers' model."""
+
+    def interval(**keys) -> float:
+        data = {"name": "t", "nodes": 5, "topology": "complete", "workload": {"rate": 1.0}, "duration": 1.0}
+        return Scenario.model_validate({**data, **keys}).algorithm.parameters.raise_interval
+
+    assert interval(algorithm="rl") == 0
+    assert interval(algorithm="rl", links="radio") == 1
+    assert interval(algorithm={"name": "krl"}, links={"kind": "radio", "hello": 0.5}) == 0.5
+    assert interval(algorithm={"name": "rl", "raise_interval": 0.0}, links="radio") == 0
 
 
 def test_the_time_limit_depends_on_the_algorithm():

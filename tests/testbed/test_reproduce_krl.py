@@ -79,6 +79,7 @@ def invented(waiting, messages) -> Measured:
             Cell(algorithm, connectivity, rate, 100.0, repeat=1, mobility=mobility),
             [waiting(algorithm, mobility, connectivity, rate)],
             [messages(algorithm, mobility, connectivity, rate)],
+            [0.0],
         )
         for algorithm in ("krl", "krlf")
         for mobility in ("zero", "low", "high")

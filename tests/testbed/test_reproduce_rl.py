@@ -38,6 +38,15 @@ def test_every_cell_is_there_under_each_reading(quick):
     assert not document["failures"]
 
 
+def test_routing_is_charged(quick):
+    """RL over the link layer and RR over its router, with all that goes over the air."""
+    document, folder = quick
+    charged = document["charged"]
+    assert {row["algorithm"] for row in charged} == {"rl", "raymond-tree"}
+    assert all(row["frames_per_cs"] > 0 and row["waiting_time"] > 0 for row in charged)
+    assert "RL against RR with routing charged" in (folder / "report.md").read_text()
+
+
 def test_the_readme_shows_the_command_tried_here():
     """`testbed reproduce rl --quick`, which the fixture runs."""
     assert "testbed reproduce rl --quick" in (PROJECT / "README.md").read_text()
