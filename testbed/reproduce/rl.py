@@ -151,7 +151,7 @@ def figure_cells(quick: bool) -> list[Cell]:
 
 def charged_cells(quick: bool) -> list[Cell]:
     """RL over the link layer and RR over its router, where neighbours and routes have to be found and kept."""
-    lengths = {1.0: 400.0, 1e-2: 800.0} if quick else {1.0: 1000.0, 1e-2: 2000.0}
+    lengths = {1.0: 400.0, 1e-2: 800.0} if quick else {1.0: 600.0, 1e-2: 1200.0}
     places = [("zero", 0.2)] if quick else [("zero", 0.2), ("zero", 0.8), ("high", 0.2)]
     return [
         Cell(
