@@ -7,9 +7,11 @@ not hold says `not checked`, never `ok`.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from analysis.batches import ENTERED, REQUESTED, SENT, Move, MoveListener, Step, StepListener
 from analysis.events import TICKS, supports
 from analysis.listener import Listener
 
@@ -85,7 +87,7 @@ class Check(Listener):
         return ""
 
 
-class Safety(Check):
+class Safety(StepListener, Check):
     """At most `capacity` units in use at any instant, and only by nodes that asked."""
 
     name = "safety"
@@ -101,30 +103,31 @@ class Safety(Check):
     def begin(self, needs: str, capacity: int, units: list[int], links: list[list[int]]) -> None:
         self.capacity = capacity
 
-    def request(self, t: int, node: int, units: int, priority: int) -> None:
-        if node in self.waiting or node in self.inside:
-            self.offend(t, f"node {node} requests while it waits or is in its critical section")
-        self.waiting.add(node)
-
-    def enter(self, t: int, node: int, units: int) -> None:
-        if node in self.waiting:
-            self.waiting.remove(node)
-        else:
-            self.offend(t, f"node {node} enters without a request")
-        self.inside[node] = units
-        self.in_use = in_use = self.in_use + units
-        if in_use > self.peak:
-            self.peak = in_use
-        if in_use > self.capacity:
-            others = [other for other in sorted(self.inside) if other != node]
-            self.offend(t, f"node {node} enters with {others} inside: {in_use} units of {self.capacity} in use")
-
-    def exit(self, t: int, node: int, units: int) -> None:
-        used = self.inside.pop(node, None)
-        if used is not None:
-            self.in_use -= used
-        else:
-            self.offend(t, f"node {node} exits without being inside")
+    def take_steps(self, steps: Iterable[Step]) -> None:
+        waiting, inside, capacity = self.waiting, self.inside, self.capacity
+        in_use, peak = self.in_use, self.peak
+        for kind, t, node, units in steps:
+            if kind is REQUESTED:
+                if node in waiting or node in inside:
+                    self.offend(t, f"node {node} requests while it waits or is in its critical section")
+                waiting.add(node)
+            elif kind is ENTERED:
+                if node in waiting:
+                    waiting.remove(node)
+                else:
+                    self.offend(t, f"node {node} enters without a request")
+                inside[node] = units
+                in_use += units
+                if in_use > peak:
+                    peak = in_use
+                if in_use > capacity:
+                    others = [other for other in sorted(inside) if other != node]
+                    self.offend(t, f"node {node} enters with {others} inside: {in_use} units of {capacity} in use")
+            elif node in inside:
+                in_use -= inside.pop(node)
+            else:
+                self.offend(t, f"node {node} exits without being inside")
+        self.in_use, self.peak = in_use, peak
 
     def evict(self, t: int, node: int) -> None:
         if node not in self.inside:
@@ -140,11 +143,10 @@ class Safety(Check):
         return f"at most {self.peak} of {self.capacity} in use"
 
 
-class Conservation(Check):
+class Conservation(MoveListener, Check):
     """Units are neither made nor lost: all are held by a node or in one message in transit."""
 
     name = "conservation"
-    units_only = True
     needs_kind = "send"
     needs_stop = True
 
@@ -160,20 +162,19 @@ class Conservation(Check):
         if self.total != capacity:
             self.offend(0, f"{self.total} units at the start, not {capacity}")
 
-    def send(self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, fields: Any) -> None:
-        if units:
-            held = self.held[node]
-            if units > held:
-                self.offend(t, f"node {node} sends {units} units to {peer} and holds {held} ({type} {id})")
-            self.held[node] = held - units
-            self.in_transit[node, peer, id] = units
-
-    def recv(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
-        if units:
-            carried = self.in_transit.pop((peer, node, id), 0)
-            if carried != units:
-                self._differ(t, f"node {node} receives {units} units", id, peer, carried)
-            self.held[node] += units
+    def take_moves(self, moves: Iterable[Move]) -> None:
+        held, in_transit = self.held, self.in_transit
+        for kind, t, node, peer, id, type, units in moves:
+            if kind is SENT:
+                if units > held[node]:
+                    self.offend(t, f"node {node} sends {units} units to {peer} and holds {held[node]} ({type} {id})")
+                held[node] -= units
+                in_transit[node, peer, id] = units
+            else:
+                carried = in_transit.pop((peer, node, id), 0)
+                if carried != units:
+                    self._differ(t, f"node {node} receives {units} units", id, peer, carried)
+                held[node] += units
 
     def returned(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
         if units:
@@ -209,7 +210,7 @@ class Conservation(Check):
         return kept + (f", {self.lost_units} lost to injected faults" if self.lost_units else "")
 
 
-class Starvation(Check):
+class Starvation(StepListener, Check):
     """Every request is served by the end, unless its node crashed or its component holds no unit.
 
     An algorithm that addresses any node may depend on one that it cannot reach, wherever the units are, and so may one
@@ -235,11 +236,13 @@ class Starvation(Check):
     def partition(self, t: int, node: None, parts: int, cut_off: list[int]) -> None:
         self.parts = parts
 
-    def request(self, t: int, node: int, units: int, priority: int) -> None:
-        self.waiting[node] = t
-
-    def enter(self, t: int, node: int, units: int) -> None:
-        self.waiting.pop(node, None)
+    def take_steps(self, steps: Iterable[Step]) -> None:
+        waiting = self.waiting
+        for kind, t, node, _ in steps:
+            if kind is REQUESTED:
+                waiting[node] = t
+            elif kind is ENTERED:
+                waiting.pop(node, None)
 
     def evict(self, t: int, node: int) -> None:
         self.waiting[node] = t

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from analysis.events import KINDS
 
@@ -15,9 +15,6 @@ class Listener:
     Events of every kind are passed as `listener.<kind>(t, node, *fields)`. This base class takes them all and does
     nothing, so a subclass defines what it needs.
     """
-
-    units_only: ClassVar[bool] = False
-    """Whether messages that carry no units do not concern this listener."""
 
     def start(
         self,
@@ -115,26 +112,38 @@ def heeds(listener: Listener, name: str) -> bool:
     return getattr(getattr(listener, name), "__func__", None) is not getattr(Listener, name)
 
 
+def defines(kind: type[Listener], name: str) -> bool:
+    """Whether a class of listeners has a method of its own for a kind of event."""
+    return getattr(kind, name) is not getattr(Listener, name)
+
+
 class Fan(Listener):
-    """Passes every event to those of its listeners that heed its kind, in order."""
+    """Passes every event to those of its listeners that heed its kind, in order.
+
+    A subclass may define methods of its own: events of those kinds it deals with itself.
+    """
 
     def __init__(self, *listeners: Listener) -> None:
-        for kind in KINDS:
-            name = method_name(kind)
-            self._pass_on(name, name, listeners)
+        for name in map(method_name, KINDS):
+            if not defines(type(self), name):
+                self._pass_on(name, listeners)
 
-    def _pass_on(self, to: str, name: str, listeners: Sequence[Listener]) -> None:
-        """Let the method `to` call the method `name` of those who define it."""
+    def _pass_on(self, name: str, listeners: Sequence[Listener], first: Callable[[], None] | None = None) -> None:
+        """Let a method call that of all listeners who define it, after `first` if there is that."""
         concerned = [getattr(one, name) for one in listeners if heeds(one, name)]
-        setattr(self, to, concerned[0] if len(concerned) == 1 else _to_all(name, concerned))
+        alone = len(concerned) == 1 and first is None
+        setattr(self, name, concerned[0] if alone else _to_all(name, concerned, first))
 
 
-def _to_all(name: str, concerned: list[Callable[..., None]]) -> Callable[..., None]:
+def _to_all(name: str, concerned: list[Callable[..., None]], first: Callable[[], None] | None) -> Callable[..., None]:
     """One function that calls them all, compiled for the event's arguments: passing them as *args costs double."""
     arguments = list(inspect.signature(getattr(Listener, name)).parameters)[1:]
     call = f"({', '.join(arguments)})"
     lines = [f"    listen_{index}{call}" for index in range(len(concerned))] or ["    pass"]
     scope: dict[str, Any] = {f"listen_{index}": listen for index, listen in enumerate(concerned)}
+    if first is not None:
+        lines.insert(0, "    first()")
+        scope["first"] = first
     exec("\n".join([f"def {name}{call}:", *lines]), scope)
     compiled: Callable[..., None] = scope[name]
     return compiled

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from agents.contract import CANCEL_TIMER, CRITICAL, ENTER, EVICT, REMAINDER, SEND, SET_TIMER, WAITING, Agent, Needs, Op
 from agents.message import Message, fixed_words
 from analysis.audit import Live
+from analysis.batches import ENTERED, EXITED, RECEIVED, REQUESTED, SENT
 from testbed.channel import Channel, Post
 from testbed.errors import TestbedError
 from testbed.workload import Application
@@ -37,18 +38,24 @@ class World(Protocol):
         """End the run after what happens now."""
 
 
+def _leave_alone(agent: Agent, peer: int, message: Message) -> None:
+    """Receive what an agent is not to see."""
+
+
 class Kind:
     """What the driver knows of a class of messages, and how many of them were sent."""
 
-    __slots__ = ("name", "receive", "sent", "sent_words", "units", "watched", "words")
+    __slots__ = ("name", "plain", "receive", "sent", "sent_words", "units", "watched", "words")
 
     def __init__(self, kind: type[Message], algorithm: type[Agent]) -> None:
         self.name = kind.__name__
-        self.receive = algorithm.receiver(kind)
+        self.receive = algorithm.receiver(kind) if kind is not Lost else _leave_alone
         self.words = fixed_words(kind)
         self.units = kind.units if isinstance(kind.units, int) else None  # else it is a property, each has its own
-        self.watched = self.words is None or self.units != 0
-        """Whether each is told of. Messages of one size that carry no units need only be counted."""
+        self.plain = self.words is not None and self.units == 0
+        """Whether messages of this class need only be counted: they are of one size and carry no units."""
+        self.watched = self.words is None or self.units is None
+        """Whether each is looked at: they differ, or somebody wants to know of all."""
         self.sent = self.sent_words = 0
 
 
@@ -79,9 +86,8 @@ class Driver:
         self.applications = applications
         self.world = world
         self.listener = listener
-        # What happens most is told by functions of the driver's own: found on the listener, each would cost a search.
-        self._tell_request, self._tell_enter, self._tell_exit = listener.request, listener.enter, listener.exit
-        self._tell_send, self._tell_recv = listener.send, listener.recv
+        # What happens most is noted for the audit, which takes it later, and told only to others, if there are any.
+        self._note_step, self._note_move, self._others = listener.note_step, listener.note_move, listener.others
         self.stopping = self._for_good = False
         self.on_stop: list[Callable[[], None]] = []
         self.entries = 0
@@ -134,32 +140,37 @@ class Driver:
 
     def receive(self, posts: list[Post]) -> None:
         """Messages arrive at the same time, each a step of its own."""
-        agents, kinds = self.agents, self._kinds
+        agents, kinds, note = self.agents, self._kinds, self._note_move
         for channel, message, number in posts:
             if number <= channel.arrived:
                 self._tell_disorder(channel, message, number)
             channel.arrived = number
             kind = kinds[type(message)]
-            if not kind.watched or self._tell_arrival(kind, channel, message, number):
-                agent, receive = agents[channel.target], kind.receive
-                try:
-                    receive(agent, channel.source, message)
-                except Exception as error:
-                    raise self._failed(agent.node, f"on_receive({channel.source}, {message})", error) from error
-                if agent.outbox:
-                    self._apply(agent)
+            if not kind.plain:
+                if kind.watched:
+                    self._tell_arrival(kind, channel, message, number)
+                else:
+                    note((RECEIVED, self.world.now, channel.target, channel.source, number, kind.name, kind.units))
+            agent, receive = agents[channel.target], kind.receive
+            try:
+                receive(agent, channel.source, message)
+            except Exception as error:
+                raise self._failed_to_receive(channel, message, error) from error
+            if agent.outbox:
+                self._apply(agent)
             if channel.on_arrival is not None:
                 channel.on_arrival(channel)
 
-    def _tell_arrival(self, kind: Kind, channel: Channel, message: Message, number: int) -> bool:
-        """Tell of a message that is watched; False if it is only the hole that a lost one left."""
+    def _tell_arrival(self, kind: Kind, channel: Channel, message: Message, number: int) -> None:
+        """Tell of a message that is watched, or of the one whose hole it is."""
         if type(message) is Lost:
             self.lost((channel, message.message, number), "fault")
-            return False
-        tell = self._tell_recv
-        units = message.units if kind.units is None else kind.units
-        tell(self.world.now, channel.target, channel.source, number, kind.name, units)
-        return True
+            return
+        units, note, others = message.units, self._note_move, self._others
+        if units:
+            note((RECEIVED, self.world.now, channel.target, channel.source, number, kind.name, units))
+        if others is not None:
+            others.recv(self.world.now, channel.target, channel.source, number, kind.name, units)
 
     def _tell_disorder(self, channel: Channel, message: Message, number: int) -> None:
         name = type(message).__name__
@@ -212,14 +223,16 @@ class Driver:
     def _request(self, application: Application, incarnation: int) -> None:
         if self.stopping or incarnation != application.incarnation:
             return
-        node, demand, tell = application.node, application.demand, self._tell_request
+        node, demand, note, others = application.node, application.demand, self._note_step, self._others
         if node in self.absent:  # nobody asks who is not there
             self._think(application)
             return
         application.status = WAITING
         application.since = now = self.world.now
         self._open += 1
-        tell(now, node, demand.units, demand.priority)
+        note((REQUESTED, now, node, demand.units))
+        if others is not None:
+            others.request(now, node, demand.units, demand.priority)
         agent = self.agents[node]
         try:
             agent.on_request(demand)
@@ -229,10 +242,12 @@ class Driver:
             self._apply(agent)
 
     def _enter(self, node: int) -> None:
-        application, world, tell = self.applications[node], self.world, self._tell_enter
+        application, world, note, others = self.applications[node], self.world, self._note_step, self._others
         application.status = CRITICAL
-        now, cs_time = world.now, application.cs_time
-        tell(now, node, application.demand.units)
+        now, cs_time, units = world.now, application.cs_time, application.demand.units
+        note((ENTERED, now, node, units))
+        if others is not None:
+            others.enter(now, node, units)
         world.at(now + cs_time(), self._release, application, application.incarnation)
         self.entries += 1
         if self.entries == self._enough_entries:
@@ -241,10 +256,12 @@ class Driver:
     def _release(self, application: Application, incarnation: int) -> None:
         if incarnation != application.incarnation or application.status is not CRITICAL:
             return
-        node, tell = application.node, self._tell_exit
+        node, units, note, others = application.node, application.demand.units, self._note_step, self._others
         application.status = REMAINDER
         self._open -= 1
-        tell(self.world.now, node, application.demand.units)
+        note((EXITED, self.world.now, node, units))
+        if others is not None:
+            others.exit(self.world.now, node, units)
         agent = self.agents[node]
         try:
             agent.on_release()
@@ -288,6 +305,9 @@ class Driver:
         if agent.outbox:
             self._apply(agent)
 
+    def _failed_to_receive(self, channel: Channel, message: Message, error: Exception) -> AgentError:
+        return self._failed(channel.target, f"on_receive({channel.source}, {message})", error)
+
     def _failed(self, node: int, event: str, error: Exception) -> AgentError:
         return AgentError(f"node {node} failed in {event}: {type(error).__name__}: {error}")
 
@@ -299,13 +319,18 @@ class Driver:
         posts: list[Post] = []
         for op, a, b in outbox:
             if op is not SEND:
-                self._obey(node, op, a, b)
+                if op is ENTER:
+                    self._enter(node)
+                else:
+                    self._obey(node, op, a, b)
                 continue
-            kind = kinds.get(type(b))
-            if kind is None:
-                raise AgentError(f"node {node} sends a {type(b).__name__}, which its algorithm does not declare")
+            try:
+                kind = kinds[type(b)]
+            except KeyError:
+                undeclared = f"node {node} sends a {type(b).__name__}, which its algorithm does not declare"
+                raise AgentError(undeclared) from None
             kind.sent += len(a)
-            watched = kind.watched
+            plain = kind.plain
             for peer in a:
                 try:
                     channel = channels[peer]
@@ -315,17 +340,15 @@ class Driver:
                         continue
                     channel = channels[peer] = Channel(node, peer)
                 channel.sent = number = channel.sent + 1
-                posts.append(self._watch(kind, channel, b, number) if watched else (channel, b, number))
+                posts.append((channel, b, number) if plain else self._watch(kind, channel, b, number))
         outbox.clear()
         if posts:
             move = self.world.move
             move(posts)
 
     def _obey(self, node: int, op: Op, a: Any, b: Any) -> None:
-        """Carry out anything but a SEND."""
-        if op is ENTER:
-            self._enter(node)
-        elif op is SET_TIMER:
+        """Carry out anything but a SEND or an ENTER."""
+        if op is SET_TIMER:
             self._set_timer(node, a, b)
         elif op is CANCEL_TIMER:
             self._timers.pop((node, a), None)
@@ -340,9 +363,12 @@ class Driver:
         if words is None or units is None:
             words, units = message.words, message.units
             kind.sent_words += words
-        node, tell = channel.source, self._tell_send
-        tell(self.world.now, node, channel.target, number, kind.name, units, words, message)
-        if self._doomed and self._is_doomed(node, message):
+        note, others = self._note_move, self._others
+        if units:
+            note((SENT, self.world.now, channel.source, channel.target, number, kind.name, units))
+        if others is not None:
+            others.send(self.world.now, channel.source, channel.target, number, kind.name, units, words, message)
+        if self._doomed and self._is_doomed(channel.source, message):
             return channel, Lost(message), number
         return channel, message, number
 
@@ -365,7 +391,7 @@ class Driver:
     def _watch_all(self) -> None:
         """From now on every message is looked at."""
         for kind in (*self._kinds.values(), *self._kinds_cut_off.values()):
-            kind.watched = True
+            kind.plain, kind.watched = False, True
 
     def _is_doomed(self, source: int, message: Message) -> bool:
         for index, (sender, type_name) in enumerate(self._doomed):

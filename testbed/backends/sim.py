@@ -184,7 +184,12 @@ class Simulation(EventQueue):
             self.at(to_ticks(scenario.duration), self._stop_for_good)
         else:
             self._expect_entry(-1)
-        why = self.run(lambda: report(self._progress()))
+
+        def breathe() -> None:
+            self.listener.settle()
+            report(self._progress())
+
+        why = self.run(breathe)
         self._account(why)
 
     def _needs(self) -> str:
