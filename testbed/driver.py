@@ -88,6 +88,7 @@ class Driver:
         self.listener = listener
         # What happens most is noted for the audit, which takes it later, and told only to others, if there are any.
         self._note_step, self._note_move, self._others = listener.note_step, listener.note_move, listener.others
+        self._ask, self._leave = self._request, self._release  # bound once: they are planned for every critical section
         self.stopping = self._for_good = False
         self.on_stop: list[Callable[[], None]] = []
         self.entries = 0
@@ -218,7 +219,7 @@ class Driver:
 
     def _think(self, application: Application) -> None:
         world = self.world
-        world.at(world.now + application.think_time(), self._request, application, application.incarnation)
+        world.at(world.now + application.think_time(), self._ask, application, application.incarnation)
 
     def _request(self, application: Application, incarnation: int) -> None:
         if self.stopping or incarnation != application.incarnation:
@@ -248,7 +249,7 @@ class Driver:
         note((ENTERED, now, node, units))
         if others is not None:
             others.enter(now, node, units)
-        world.at(now + cs_time(), self._release, application, application.incarnation)
+        world.at(now + cs_time(), self._leave, application, application.incarnation)
         self.entries += 1
         if self.entries == self._enough_entries:
             self.stop()
@@ -315,7 +316,7 @@ class Driver:
         """Carry out what an agent asks for. What it sends is counted, numbered on its channels, and moved as one."""
         node, outbox = agent.node, agent.outbox
         kinds = self._kinds_cut_off if node in self.cut_off else self._kinds
-        channels = self.channels[node]
+        channels, note = self.channels[node], self._note_move
         posts: list[Post] = []
         for op, a, b in outbox:
             if op is not SEND:
@@ -340,7 +341,13 @@ class Driver:
                         continue
                     channel = channels[peer] = Channel(node, peer)
                 channel.sent = number = channel.sent + 1
-                posts.append((channel, b, number) if plain else self._watch(kind, channel, b, number))
+                if plain:
+                    posts.append((channel, b, number))
+                elif kind.watched:
+                    posts.append(self._watch(kind, channel, b, number))
+                else:
+                    posts.append((channel, b, number))
+                    note((SENT, self.world.now, node, peer, number, kind.name, kind.units))
         outbox.clear()
         if posts:
             move = self.world.move

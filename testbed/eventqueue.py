@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
-from itertools import count
+from itertools import count, repeat
 from typing import Any
 
 EVENTS_BETWEEN_REPORTS = 2_000
@@ -51,7 +51,7 @@ class EventQueue:
         pop, take = heappop, lane.popleft
         try:
             while heap or lane:
-                for _ in range(EVENTS_BETWEEN_REPORTS):
+                for _ in repeat(None, EVENTS_BETWEEN_REPORTS):
                     if lane and (not heap or lane[0] < heap[0]):
                         self.now, _ticket, parcel = take()
                         deliver(parcel)
