@@ -95,8 +95,13 @@ def explain(error: ValidationError, document: Document, origins: dict[KeyPath, s
 
 def _stripped(path: KeyPath) -> KeyPath:
     """The checker puts the kind of a topology, a model and such into the path; the file has no such level."""
-    named = _KINDS if path[:1] in (("topology",), ("placement",), ("mobility",), ("radio",), ("links",)) else ()
-    return tuple(part for before, part in zip(("", *path), path, strict=False) if before not in named)
+    kept: list[str | int] = []
+    is_kind = False
+    for part in path:
+        if not is_kind:
+            kept.append(part)
+        is_kind = not is_kind and (len(kept) == 1 or kept[0] == "radio") and part in _KINDS
+    return tuple(kept)
 
 
 def split_key(key: str) -> KeyPath:
