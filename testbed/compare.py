@@ -27,6 +27,12 @@ from testbed.run import Report
 from testbed.scenario import Scenario, loads
 
 COMPARED = ("waiting_time", "messages_per_cs")
+NETWORK = {
+    "mean_degree": "mean degree",
+    "link_change_rate": "link changes per unit",
+    "components": "components",
+    "time_partitioned": "share of time partitioned",
+}
 
 
 @dataclass(frozen=True)
@@ -114,9 +120,16 @@ class Comparison:
         scenario = self.scenario
         title = f"{scenario.name}: {scenario.nodes} nodes, {scenario.repeat} repetitions, backend {scenario.backend}"
         note = "Differences are paired: repetition r of every algorithm meets the same network and applications.\n"
+        note += self._network()
         failures = "".join(f"{line}\n" for line in self.failures)
         figures = "" if plots_missing() is None else f"no figure: {plots_missing()}\n"
         return f"{title}\n\n{table}\n{note}{failures}{figures}directory: {self.out}\n"
+
+    def _network(self) -> str:
+        """What the network was like for the first; the others ran on the same, for as long as it took them."""
+        metrics = summarise([one["metrics"] for one in self.contenders[0].repetitions])
+        facts = [f"{label} {number(metrics[key]['mean'])}" for key, label in NETWORK.items()]
+        return f"The network: {', '.join(facts)}.\n"
 
     def write(self) -> None:
         """Put the table, the data, the scenario and the figure into the directory."""

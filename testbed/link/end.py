@@ -77,6 +77,10 @@ class End:
         if lists_us:
             self._listed_at = now
 
+    def hear_addressed(self, now: int) -> None:
+        """The peer itself spoke to us, which it does only if it has heard us lately."""
+        self._listed_at = now
+
     def is_near(self, now: int) -> bool:
         """Whether each has heard the other lately."""
         return now - min(self._heard_at, self._listed_at) < self._settings.dead_after

@@ -117,6 +117,8 @@ class LinkLayer:
             raise Junk("for another node")
         if frame.incarnation != self.incarnation:
             raise Junk("for another incarnation")
+        if direct:
+            end.hear_addressed(self._now)
         if isinstance(frame, State):
             end.on_state(self._now, frame, direct)
         else:

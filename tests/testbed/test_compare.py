@@ -102,6 +102,7 @@ def test_table_and_files(scenario_file, tmp_path, capsys):
     assert "| raymond-tree" in text
     assert "more than rl" in text
     (folder,) = tmp_path.glob("compare-side-by-side-*")
+    assert "The network: mean degree" in (folder / "report.md").read_text()
     names = {path.name for path in folder.iterdir()}
     assert names == {"report.md", "rows.json", "scenario.yaml", "comparison.png", "comparison.svg", "comparison.pdf"}
 

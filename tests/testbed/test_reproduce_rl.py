@@ -14,7 +14,7 @@ from tests.conftest import PROJECT
 pytestmark = pytest.mark.xdist_group("reproduce")  # they share one reproduction
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # a module's would be made anew when another module's test comes between
 def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, Path]:
     """One quick reproduction, as JSON."""
     out = tmp_path_factory.mktemp("reproduce")
