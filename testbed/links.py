@@ -47,8 +47,11 @@ class IdealLinks:
         delays: Delays,
         streams: Streams,
         max_lag: int | None = None,
+        *,
+        may_part: bool = True,
     ) -> None:
         self._queue = queue
+        self._may_part = may_part  # where nothing ever disconnects the network, nobody need look whether it did
         self._max_lag = max_lag
         self._above = above
         self._channels = channels  # by sender, by receiver: those that there are
@@ -155,7 +158,7 @@ class IdealLinks:
         del self._channels[a][b], self._channels[b][a]
         self._closing.pop(link, None)
         self._reopen.discard(link)
-        if self.components.part(a, b):
+        if self._may_part and self.components.part(a, b):
             self.on_parts()
 
     def _fall_if_empty(self, channel: Channel) -> None:

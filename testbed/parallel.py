@@ -12,6 +12,7 @@ import signal
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,25 +47,27 @@ def spread(jobs: Sequence[Job], what: str, report: Report = no_report) -> list[d
     # The heaviest first, so that no core is left alone with a long job at the end.
     order = sorted(range(len(jobs)), key=lambda index: -jobs[index].weight)
     context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=context, initializer=_begin_worker) as pool:
-        try:
-            running: dict[Future[dict[str, Any]], int] = {
-                pool.submit(_measure_text, jobs[index].scenario.to_yaml(), jobs[index].repetition): index
-                for index in order
-            }
-            done_weight = 0.0
-            while running:
-                report(done_weight / total, what)
-                finished, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    index = running.pop(future)
-                    results[index] = future.result()
-                    done_weight += jobs[index].weight
-        except BrokenProcessPool as error:
-            raise TestbedError("a worker process died; is there enough memory?") from error
-        except BaseException:
-            _kill_workers(pool)
-            raise
+    # Not a `with`: its exit would speak to workers that were just killed, which fails now and then.
+    pool = ProcessPoolExecutor(os.cpu_count(), mp_context=context, initializer=_begin_worker)
+    try:
+        running: dict[Future[dict[str, Any]], int] = {
+            pool.submit(_measure_text, jobs[index].scenario.to_yaml(), jobs[index].repetition): index for index in order
+        }
+        done_weight = 0.0
+        while running:
+            report(done_weight / total, what)
+            finished, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
+            for future in finished:
+                index = running.pop(future)
+                results[index] = future.result()
+                done_weight += jobs[index].weight
+        pool.shutdown()
+    except BrokenProcessPool as error:
+        _kill_workers(pool)
+        raise TestbedError("a worker process died; is there enough memory?") from error
+    except BaseException:
+        _kill_workers(pool)
+        raise
     return results
 
 
@@ -79,6 +82,7 @@ def _begin_worker() -> None:
 
 
 def _kill_workers(pool: ProcessPoolExecutor) -> None:
-    pool.shutdown(wait=False, cancel_futures=True)
+    with suppress(OSError):  # the pool may be about to close by itself
+        pool.shutdown(wait=False, cancel_futures=True)
     for process in list(multiprocessing.active_children()):
         process.kill()

@@ -49,13 +49,15 @@ class IdealRouter:
         delays: Delays,
         streams: Streams,
         max_lag: int | None = None,
+        *,
+        may_part: bool = True,
     ) -> None:
         self._driver = driver
         self._hops: dict[int, dict[int, Channel]] = {node: {} for node in range(graph.nodes)}
         self._distances: dict[int, dict[int, int]] = {}  # by destination; forgotten when a link forms or fails
         self._early: dict[Channel, dict[int, Message]] = {}  # arrived before one that was sent before
         self._stranded: list[tuple[int, Packet]] = []  # where they are, with no path to where they go
-        self.links = IdealLinks(queue, self, self._hops, graph, delays, streams, max_lag)
+        self.links = IdealLinks(queue, self, self._hops, graph, delays, streams, max_lag, may_part=may_part)
 
     # -- from the driver ---------------------------------------------------------------------------------------------
 

@@ -53,11 +53,16 @@ class Simulation(EventQueue):
         if isinstance(scenario.links, RadioChoice):
             self.links = self.transport = self._make_radio_links(scenario.links)
         elif scenario.algorithm.agent.needs is Needs.ANY_NODE:
-            self.transport = IdealRouter(self, self.driver, self.graph, scenario.delays, streams, self._max_lag())
+            lag, may_part = self._max_lag(), self._may_part()
+            self.transport = IdealRouter(
+                self, self.driver, self.graph, scenario.delays, streams, lag, may_part=may_part
+            )
             self.links = self.transport.links
         else:
-            channels, lag = self.driver.channels, self._max_lag()
-            self.transport = IdealLinks(self, self.driver, channels, self.graph, scenario.delays, streams, lag)
+            channels, lag, may_part = self.driver.channels, self._max_lag(), self._may_part()
+            self.transport = IdealLinks(
+                self, self.driver, channels, self.graph, scenario.delays, streams, lag, may_part=may_part
+            )
             self.links = self.transport
         self.move = self.transport.move
         self.changes = self._make_changes()
@@ -113,6 +118,10 @@ class Simulation(EventQueue):
     def _max_lag(self) -> int | None:
         topology = self.scenario.topology
         return to_ticks(topology.max_lag) if isinstance(topology, GeometricTopology) else None
+
+    def _may_part(self) -> bool:
+        """The papers' link changes disconnect nobody, and a link that falls late leaves a connected plan behind."""
+        return bool(self.scenario.faults) or not isinstance(self.scenario.topology, RandomTopology)
 
     def _make_changes(self) -> LinkChanges | RangeChanges:
         scenario, topology = self.scenario, self.scenario.topology
