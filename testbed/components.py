@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from testbed.graph import side_without
+
 
 class Components:
     """Labels every node by its component.
@@ -40,7 +42,7 @@ class Components:
 
     def part(self, a: int, b: int) -> bool:
         """A link has gone; returns whether one component became two."""
-        side = self._smaller_side(a, b)
+        side = side_without(self._peers, a, b)
         if side is None:
             return False
         self.members[self.label[a]] -= side
@@ -48,17 +50,3 @@ class Components:
         self.label.update(dict.fromkeys(side, self._fresh))
         self._fresh += 1
         return True
-
-    def _smaller_side(self, a: int, b: int) -> set[int] | None:
-        """What can still be reached from one of two nodes, if the other cannot; None if it can."""
-        sides, frontiers = ({a}, {b}), ([a], [b])
-        while True:
-            grow = 0 if len(sides[0]) <= len(sides[1]) else 1
-            mine, other = sides[grow], sides[1 - grow]
-            fresh = [peer for node in frontiers[grow] for peer in self._peers[node] if peer not in mine]
-            if not other.isdisjoint(fresh):
-                return None
-            if not fresh:
-                return mine
-            mine.update(fresh)
-            frontiers[grow][:] = set(fresh)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from random import Random
 
 Link = tuple[int, int]
 """Two nodes, the smaller first."""
+Neighbours = Sequence[Collection[int]] | Mapping[int, Collection[int]]
+"""The neighbours of every node."""
 
 
 def link_of(a: int, b: int) -> Link:
@@ -69,28 +71,8 @@ class Graph:
         return reached
 
     def is_bridge(self, a: int, b: int) -> bool:
-        """Whether the link is the only way between its ends.
-
-        Searches from both ends in turn, always growing the smaller side, so it ends when the two meet or when the
-        smaller part is exhausted; in a random graph that is after about the square root of its nodes.
-        """
-        sides = ({a}, {b})
-        frontiers = ([a], [b])
-        while True:
-            grow = 0 if len(sides[0]) <= len(sides[1]) else 1
-            mine, other = sides[grow], sides[1 - grow]
-            fresh: list[int] = []
-            for node in frontiers[grow]:
-                for peer in self.peers[node]:
-                    if peer in mine or (node == a and peer == b) or (node == b and peer == a):
-                        continue
-                    if peer in other:
-                        return False
-                    mine.add(peer)
-                    fresh.append(peer)
-            if not fresh:
-                return True
-            frontiers[grow][:] = fresh
+        """Whether the link is the only way between its ends."""
+        return side_without(self.peers, a, b) is not None
 
     def draw_removable(self, rng: Random) -> Link | None:
         """A random link whose loss disconnects nobody, or None if there is none."""
@@ -118,6 +100,31 @@ class Graph:
             if (a, b) not in self._place and allowed(a, b)
         ]
         return rng.choice(candidates) if candidates else None
+
+
+def side_without(peers: Neighbours, a: int, b: int) -> set[int] | None:
+    """What can be reached from one of two nodes and not from the other, without a link between them; None if they meet.
+
+    Searches from both ends in turn, always growing the smaller side, so it ends when the two meet or when the smaller
+    part is exhausted; in a random graph that is after about the square root of its nodes.
+    """
+    sides = ({a}, {b})
+    frontiers = ([a], [b])
+    while True:
+        grow = 0 if len(sides[0]) <= len(sides[1]) else 1
+        mine, other = sides[grow], sides[1 - grow]
+        fresh: list[int] = []
+        for node in frontiers[grow]:
+            for peer in peers[node]:
+                if peer in mine or (node == a and peer == b) or (node == b and peer == a):
+                    continue
+                if peer in other:
+                    return None
+                mine.add(peer)
+                fresh.append(peer)
+        if not fresh:
+            return mine
+        frontiers[grow][:] = fresh
 
 
 def permuted(graph: Graph, rng: Random) -> Graph:

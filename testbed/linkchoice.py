@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field
+from pydantic import Discriminator, Field
 
 from testbed.durations import MAX_UNITS, to_ticks
 from testbed.link.settings import Settings
-from testbed.section import Section
+from testbed.section import KindAlone, Section
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Hellos = Annotated[float, Field(gt=0, le=1e6)]
@@ -63,11 +63,7 @@ class RadioChoice(Section):
         )
 
 
-def _shorthand(value: Any) -> Any:
-    return {"kind": value} if isinstance(value, str) else value
-
-
 LinkChoice = Annotated[
     Annotated[IdealChoice | RadioChoice, Discriminator("kind")],
-    BeforeValidator(_shorthand),
+    KindAlone,
 ]

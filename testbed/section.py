@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
 from testbed import scenario_errors
 
@@ -27,3 +27,11 @@ def refuse_unknown(data: dict[str, Any], known: list[str]) -> None:
     for key in data:
         if key not in known:
             raise scenario_errors.unknown_key(known, key)
+
+
+def _kind_alone(value: Any) -> Any:
+    return {"kind": value} if isinstance(value, str) else value
+
+
+KindAlone = BeforeValidator(_kind_alone)
+"""Lets a scenario write the kind of a section alone, where all else has defaults."""

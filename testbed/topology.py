@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field
+from pydantic import Discriminator, Field
 
 from testbed.durations import MAX_UNITS
-from testbed.section import Section
+from testbed.section import KindAlone, Section
 
 Node = Annotated[int, Field(ge=0)]
 
@@ -51,11 +51,7 @@ class GeometricTopology(Section):
     """How long an ideal link is kept for messages in transit, in time units, before they are given back."""
 
 
-def _topology_shorthand(value: Any) -> Any:
-    return {"kind": value} if isinstance(value, str) else value
-
-
 Topology = Annotated[
     Annotated[RandomTopology | CompleteTopology | ExplicitTopology | GeometricTopology, Discriminator("kind")],
-    BeforeValidator(_topology_shorthand),
+    KindAlone,
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from testbed import scenario_errors
+from testbed.mobility.fields import MAX_METRES
 from testbed.mobility.trajectory import Position
 
 
@@ -19,9 +20,6 @@ class Area(NamedTuple):
         """Whether a place is inside, give or take a rounding error."""
         places = (position.x, position.y, position.z)
         return all(-slack <= place <= size + slack for place, size in zip(places, self, strict=True))
-
-
-MAX_METRES = 1e7
 
 
 def parse_area(value: Any) -> Area:

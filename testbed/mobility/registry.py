@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BeforeValidator, Discriminator
+from pydantic import Discriminator
 
 from testbed.mobility.community import Community
 from testbed.mobility.gauss_markov import GaussMarkov
@@ -25,7 +25,7 @@ from testbed.mobility.random_walk import RandomWalk
 from testbed.mobility.random_waypoint import RandomWaypoint
 from testbed.mobility.replay import Replay
 from testbed.mobility.static import Static
-from testbed.section import Section
+from testbed.section import KindAlone, Section
 
 MODELS: dict[str, type[Model]] = {
     "static": Static,
@@ -52,10 +52,6 @@ PLACEMENTS: dict[str, type[Section]] = {
 """The first line of each docstring says where its nodes are."""
 
 
-def _shorthand(value: Any) -> Any:
-    return {"kind": value} if isinstance(value, str) else value
-
-
 Mobility = Annotated[
     Annotated[
         Static
@@ -70,7 +66,7 @@ Mobility = Annotated[
         | Replay,
         Discriminator("kind"),
     ],
-    BeforeValidator(_shorthand),
+    KindAlone,
 ]
 """The mobility of a scenario: a mapping with a kind, or the kind alone."""
 
@@ -79,6 +75,6 @@ Placement = Annotated[
         GridPlacement | UniformPlacement | ExplicitPlacement | ClusterPlacement | LinePlacement | RingPlacement,
         Discriminator("kind"),
     ],
-    BeforeValidator(_shorthand),
+    KindAlone,
 ]
 """The placement of a scenario: a mapping with a kind, or the kind alone."""

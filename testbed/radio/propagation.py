@@ -22,6 +22,7 @@ from testbed.radio.path_loss import (
     TwoRay,
     refuse_disorder,
 )
+from testbed.section import KindAlone
 
 
 def _mean_shorthand(value: Any) -> Any:
@@ -98,14 +99,10 @@ PROPAGATION: dict[str, type[Model]] = {
 }
 
 
-def _shorthand(value: Any) -> Any:
-    return {"kind": value} if isinstance(value, str) else value
-
-
 Propagation = Annotated[
     Annotated[
         Friis | TwoRay | LogDistance | ThreeLogDistance | Shadowing | ItuIndoor | Nakagami | PlainRange,
         Discriminator("kind"),
     ],
-    BeforeValidator(_shorthand),
+    KindAlone,
 ]

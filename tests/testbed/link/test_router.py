@@ -131,9 +131,7 @@ def test_mutants_are_caught(mutant):
 def test_routes_lead_over_others():
     """0 and 2 hear only 1: they are two hops apart, and messages arrive."""
     hostile = RoutedHostile(1, crashes=False)
-    hostile.nodes = 3
-    hostile.layers, hostile.wakes = hostile.layers[:2], hostile.wakes[:2]
-    hostile.lives = [1, 1, 1]
+    hostile.nodes, hostile.lives = 3, [1, 1, 1]
     hostile.layers = [hostile._birth(node) for node in range(3)]
     hostile.wakes = [layer.wake_at() for layer in hostile.layers]
     hostile.loss = hostile.doubling = 0.0
