@@ -16,7 +16,7 @@ import simpy
 from agents.contract import ENTER, SEND, Agent
 from agents.message import Message
 from analysis.events import TICKS
-from testbed.backends.sim import initial_graph
+from testbed.beginning import initial_graph
 from testbed.scenario import Scenario
 from testbed.streams import Streams
 from testbed.workload import Application

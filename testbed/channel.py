@@ -9,12 +9,11 @@ from typing import Any
 class Channel:
     """From whom, to whom, and how many messages have gone in and come out. Messages are numbered from 1."""
 
-    __slots__ = ("arrived", "latest", "on_arrival", "sent", "session", "source", "target")
+    __slots__ = ("arrived", "latest", "on_arrival", "sent", "source", "target")
 
-    def __init__(self, source: int, target: int, session: int = 0) -> None:
+    def __init__(self, source: int, target: int) -> None:
         self.source = source
         self.target = target
-        self.session = session  # of the link layer, which numbers them; links that are ideal need no numbers
         self.sent = 0  # the number of the message sent last
         self.arrived = 0  # the number of the message that arrived last
         self.latest = 0  # when the last message sent so far arrives: no later one may overtake it

@@ -1,16 +1,13 @@
-"""Faults of a scenario, carried out in the simulator: crash, restart, cut, heal, lose."""
+"""Faults of a scenario, carried out in whatever world it runs: crash, restart, cut, heal, lose."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from testbed.durations import to_ticks
 from testbed.graph import Link, link_of
+from testbed.ground import Ground
 from testbed.scenario import Fault
-
-if TYPE_CHECKING:
-    from testbed.backends.sim import Simulation
 
 
 @dataclass
@@ -31,53 +28,47 @@ class Cut:
 class Faults:
     """Plans the scenario's faults and carries them out."""
 
-    def __init__(self, faults: list[Fault], simulation: Simulation) -> None:
+    def __init__(self, faults: list[Fault], ground: Ground) -> None:
         self._faults = faults
-        self._simulation = simulation
+        self._ground = ground
         self._cuts: list[Cut] = []
         self._crashed: dict[int, Cut] = {}
 
     def begin(self) -> None:
         """Plan every fault."""
         for fault in self._faults:
-            self._simulation.at(to_ticks(fault.at), self._happen, fault)
+            self._ground.at(to_ticks(fault.at), self._happen, fault)
 
     def _happen(self, fault: Fault) -> None:
         node = fault.node
         if fault.holder and fault.kind != "lose":
-            holders = self._simulation.driver.holders()
+            holders = self._ground.holders()
             if not holders:
                 self._wait_for_holder(fault)
                 return
             node = holders[0]
         detail = fault.model_dump(exclude_defaults=True, exclude={"kind", "at"})
-        self._simulation.listener.fault(self._simulation.now, node, fault.kind, detail)
+        self._ground.listener.fault(self._ground.now, node, fault.kind, detail)
         getattr(self, f"_{fault.kind}")(fault, node)
 
     def _wait_for_holder(self, fault: Fault) -> None:
         """Every unit is in transit: try again when the next one has arrived. If there is none, there is no holder."""
-        arrivals = [t for t, (_, message, _) in self._simulation.transport.in_transit() if message.units]
+        arrivals = [moving.arrives for moving in self._ground.moving_units()]
         if arrivals:
-            self._simulation.at(min(arrivals), self._happen, fault)
+            self._ground.at(min(arrivals), self._happen, fault)
 
     def _crash(self, fault: Fault, node: int) -> None:
-        if not self._simulation.driver.is_alive(node):
+        if not self._ground.is_alive(node):
             return
-        self._simulation.driver.crash(node)
-        for post in self._simulation.transport.tear(node):
-            self._simulation.driver.lost(post, "crash")
-        self._simulation.links.drop_node(node)
+        self._ground.crash(node)
         self._crashed[node] = self._sever(Cut(frozenset((node,)), None, []))
-        self._simulation.partitions.update()
+        self._ground.look_at_parts()
 
     def _restart(self, fault: Fault, node: int) -> None:
         if node not in self._crashed:
             return
-        simulation, choice = self._simulation, self._simulation.scenario.algorithm
-        blank = choice.agent.blank(node, choice.parameters)
-        simulation.driver.restart(node, simulation.make_agent(node, blank))
-        simulation.links.restart(node)
-        simulation.partitions.update()
+        self._ground.restart(node)
+        self._ground.look_at_parts()
         self._mend(self._crashed.pop(node))
 
     def _cut(self, fault: Fault, node: int | None) -> None:
@@ -86,7 +77,7 @@ class Faults:
         cut = self._sever(Cut(inside, fault.peer, []))
         self._cuts.append(cut)
         for link in cut.severed:
-            self._simulation.links.down(*link)
+            self._ground.links.down(*link)
 
     def _heal(self, fault: Fault, node: int | None) -> None:
         inside = frozenset(fault.group) if fault.group is not None else frozenset((node,)) if node is not None else None
@@ -96,27 +87,27 @@ class Faults:
                 self._mend(cut)
 
     def _lose(self, fault: Fault, node: int | None) -> None:
-        self._simulation.driver.doom(node, fault.message)
+        self._ground.lose(node, fault.message)
 
     def _sever(self, cut: Cut) -> Cut:
         """Take the links that a cut crosses out of the plan, and let none form there."""
-        graph = self._simulation.graph
+        graph = self._ground.graph
         cut.severed = [link for link in graph.links() if cut.forbids(*link)]
         for link in cut.severed:
             graph.remove(*link)
-        self._simulation.changes.forbidden.append(cut.forbids)
+        self._ground.changes.forbidden.append(cut.forbids)
         return cut
 
     def _mend(self, cut: Cut) -> None:
         """Put the links of a cut back, but for those that another fault still forbids."""
-        simulation = self._simulation
-        simulation.changes.forbidden.remove(cut.forbids)
-        for a, b in simulation.changes.restorable(cut.severed, cut.forbids):
-            if link_of(a, b) in simulation.graph:
+        ground = self._ground
+        ground.changes.forbidden.remove(cut.forbids)
+        for a, b in ground.changes.restorable(cut.severed, cut.forbids):
+            if link_of(a, b) in ground.graph:
                 continue
-            if simulation.changes.may_form(a, b):
-                simulation.graph.add(a, b)
-                simulation.links.up(a, b)
+            if ground.changes.may_form(a, b):
+                ground.graph.add(a, b)
+                ground.links.up(a, b)
             else:
                 self._hand_over((a, b))
 

@@ -23,16 +23,13 @@ from random import Random
 from analysis.events import TICKS
 from testbed.eventqueue import EventQueue
 from testbed.graph import Graph, Link, link_of
-from testbed.links import IdealLinks
-from testbed.radiolinks import RadioLinks
+from testbed.ground import Links
 
 
 class LinkChanges:
     """Draws changes and carries them out, under one of the readings."""
 
-    def __init__(
-        self, queue: EventQueue, links: IdealLinks | RadioLinks, plan: Graph, rate: float, reading: str, rng: Random
-    ) -> None:
+    def __init__(self, queue: EventQueue, links: Links, plan: Graph, rate: float, reading: str, rng: Random) -> None:
         self._queue = queue
         self._links = links
         self._plan = plan

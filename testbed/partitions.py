@@ -6,39 +6,35 @@ What such nodes send says nothing of what a critical section costs, so it is cou
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from testbed.backends.sim import Simulation
+from testbed.ground import Parted
 
 
 class Partitions:
-    """Tells the driver and the listener of a simulation when its parts have changed."""
+    """Tells a world and its listener when its parts have changed."""
 
-    def __init__(self, simulation: Simulation) -> None:
-        self._simulation = simulation
+    def __init__(self, ground: Parted) -> None:
+        self._ground = ground
         self._told: tuple[int, frozenset[int]] = (1, frozenset())
-        simulation.links.on_parts = self.update
+        ground.links.on_parts = self.update
 
     def update(self) -> None:
         """Look at the parts that there are now. A node that has crashed or is not there is no part."""
-        driver = self._simulation.driver
+        ground, components = self._ground, self._ground.links.components
         parts = [
-            alive
-            for members in self._simulation.links.components.members.values()
-            if (alive := [node for node in members if driver.is_alive(node) and node not in driver.absent])
+            present
+            for members in components.members.values()
+            if (present := [node for node in members if ground.is_there(node)])
         ]
         supplied = self._components_with_units()
-        label = self._simulation.links.components.label
-        cut_off = frozenset(node for part in parts if label[part[0]] not in supplied for node in part)
+        cut_off = frozenset(node for part in parts if components.label[part[0]] not in supplied for node in part)
         if (len(parts), cut_off) != self._told:
             self._told = (len(parts), cut_off)
-            self._simulation.listener.partition(self._simulation.now, None, len(parts), sorted(cut_off))
-            driver.set_cut_off(cut_off)
+            ground.listener.partition(ground.now, None, len(parts), sorted(cut_off))
+            ground.set_cut_off(cut_off)
 
     def _components_with_units(self) -> set[int]:
         """The labels of the components in which a unit is held or in transit."""
-        label = self._simulation.links.components.label
-        holders = {label[node] for node, agent in self._simulation.driver.agents.items() if agent.units}
-        moving = [post[0] for _, post in self._simulation.transport.in_transit() if post[1].units]
+        label = self._ground.links.components.label
+        holders = {label[node] for node in self._ground.holders()}
+        moving = self._ground.moving_units()
         return holders | {label[one.source] for one in moving if label[one.source] == label[one.target]}

@@ -6,28 +6,29 @@ and fall as the layers find out, so no agent is told of a change before its node
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
 from random import Random
-from typing import Any, ClassVar
 
-from testbed.channel import Channel, Post
-from testbed.components import Components
+from agents.contract import Needs
+from testbed.channel import Post
 from testbed.driver import Driver
 from testbed.durations import Duration
 from testbed.eventqueue import EventQueue
 from testbed.geometry import Geometry
 from testbed.graph import Graph
-from testbed.link.actions import Action, Deliver, Down, Lost, Return, Transmit, Up
+from testbed.link.actions import Transmit
 from testbed.link.layer import LinkLayer
 from testbed.link.router import Router
 from testbed.link.settings import Settings
 from testbed.link.wire import Wire
 from testbed.linkchoice import RadioChoice
+from testbed.reach import Reach
+from testbed.stack import LinkStack, RouterStack, Stack
 from testbed.streams import Streams
 
-Flying = tuple[int, int, int, int]
-"""A message between two layers: its source, its target, its session, its number."""
+Flying = tuple[int, int, int]
+"""A message between two nodes: its source, its target, its number."""
 
 
 class Medium:
@@ -54,10 +55,58 @@ class Medium:
         return self._geometry.air.draw_received(source, target, at_source, at_target, size_bytes, self._rng)
 
 
-class RadioLinks:
-    """The link layers of all nodes; what `IdealLinks` is to the papers' model."""
+class Accounts:
+    """What one layer has taken and no other has delivered: only a simulator can know."""
 
-    layer: ClassVar[type[LinkLayer] | type[Router]] = LinkLayer
+    def __init__(self) -> None:
+        self.flying: dict[Flying, Post] = {}
+
+    def put(self, post: Post) -> None:
+        """It is on its way."""
+        self.flying[post[0].source, post[0].target, post[2]] = post
+
+    def take(self, post: Post) -> Post | None:
+        """It is on its way no more; None if it had not been."""
+        return self.flying.pop((post[0].source, post[0].target, post[2]), None)
+
+
+class Accounted(Stack):
+    """A stack that keeps account of its messages."""
+
+    accounts: Accounts
+    on_unit: Callable[[], None]
+    """Called when a message that carries units has arrived: it may be in another part than before."""
+
+    def _taken(self, post: Post) -> None:
+        self.accounts.put(post)
+
+    def _arrived(self, post: Post) -> None:
+        known = self.accounts.take(post)
+        assert known is not None, f"{post[1]} {post[2]} was never sent, or came twice"
+        if post[1].units:
+            self.on_unit()
+
+    def _is_gone(self, post: Post) -> bool:
+        return self.accounts.take(post) is not None  # otherwise its receiver had it, and died before it could say so
+
+
+class AccountedLinks(Accounted, LinkStack):
+    """Over a link layer."""
+
+    def _opened(self, peer: int) -> None:
+        """A layer drops what carries no units when it seals a session; nobody delivers it once there is a new one."""
+        for key in [key for key in self.accounts.flying if key[:2] == (self.node, peer)]:
+            post = self.accounts.flying.pop(key)
+            assert not post[1].units, f"{key} is in no new session, and nobody gave it back"
+            self._driver.lost(post, "session sealed")
+
+
+class AccountedRoutes(Accounted, RouterStack):
+    """Over a router."""
+
+
+class RadioLinks(Reach):
+    """The link layers, or routers, of all nodes; what `IdealLinks` and `IdealRouter` are to the papers' model."""
 
     def __init__(
         self,
@@ -68,88 +117,75 @@ class RadioLinks:
         settings: Settings,
         wire: Wire,
         streams: Streams,
+        needs: Needs,
         *,
         seconds_per_tick: float,
     ) -> None:
+        super().__init__(graph)
         self._queue = queue
         self._driver = driver
         self._medium = medium
         self._settings = settings
         self._wire = wire
         self._streams = streams
+        self._needs = needs
         self._seconds_per_tick = seconds_per_tick
-        self._reach: dict[int, set[int]] = {node: set(peers) for node, peers in enumerate(graph.peers)}
-        self.components = Components(self._reach)
-        self.on_parts: Callable[[], None] = lambda: None
-        """Called when two components have become one, or one two."""
         self.frames: Counter[str] = Counter()
         self.bytes: Counter[str] = Counter()
         """Of the datagrams sent, by the frame they carry."""
-        self._flying: dict[Flying, Post] = {}  # what one layer has taken and no other has delivered
-        self._before: dict[tuple[int, int], int] = {}  # messages from one node to another in the sessions before
-        self._late: dict[tuple[int, int], list[Post]] = {}  # sent into sessions that were over, by sender and receiver
-        self._busy: set[int] = set()  # nodes whose layers' wishes are being carried out
-        self._lives = dict.fromkeys(self._reach, 1)
-        self._layers = {node: self._birth(node) for node in self._reach}
-        self._planned: dict[int, int] = {}  # when each layer is to be woken
-        for node in self._layers:
-            self._plan(node)
+        self._accounts = Accounts()
+        self._lives = dict.fromkeys(self.peers, 1)
+        self._stacks: dict[int, AccountedLinks | AccountedRoutes] = {}
+        for node in self.peers:
+            self._birth(node)
 
-    def _birth(self, node: int) -> LinkLayer | Router:
-        rng: Random = self._streams.of(f"link layer, life {self._lives[node]}", node)
-        return self.layer(node, self._lives[node], self._wire, self._settings, rng, self._queue.now)
+    def _birth(self, node: int) -> None:
+        life, queue, driver = self._lives[node], self._queue, self._driver
+        rng: Random = self._streams.of(f"link layer, life {life}", node)
+        stack: AccountedLinks | AccountedRoutes
+        if self._needs is Needs.LINKS:
+            layer = LinkLayer(node, life, self._wire, self._settings, rng, queue.now)
+            stack = AccountedLinks(layer, driver, queue, self._transmit)
+        else:
+            router = Router(node, life, self._wire, self._settings, rng, queue.now)
+            stack = AccountedRoutes(router, driver, queue, self._transmit, len(self.peers))
+        stack.accounts, stack.on_unit = self._accounts, self._look_again
+        self._stacks[node] = stack
+        stack.begin()
 
     # -- from the driver ---------------------------------------------------------------------------------------------
 
     def move(self, posts: list[Post]) -> None:
         """Give messages to the layer of their sender."""
-        for channel, message, number in posts:
-            node, peer = channel.source, channel.target
-            post = (channel, message, number)
-            if self._layers[node].send(self._queue.now, peer, message):
-                self._flying[node, peer, channel.session, number - self._before[node, peer]] = post
-                self._carry_out(node)
-            else:  # the session is over, and its agent is about to be told
-                self._late.setdefault((node, peer), []).append(post)
+        self._stacks[posts[0][0].source].move(posts)
 
     def in_transit(self) -> list[tuple[int, Post]]:
         """What has been sent and not delivered, wherever it is."""
-        late = [post for posts in self._late.values() for post in posts]
-        return [(self._queue.now, post) for post in (*self._flying.values(), *late)]
+        late = [post for one in self._stacks.values() if isinstance(one, LinkStack) for post in one.late()]
+        return [(self._queue.now, post) for post in (*self._accounts.flying.values(), *late)]
 
-    # -- from the topology and the faults ----------------------------------------------------------------------------
-
-    def up(self, a: int, b: int) -> None:
-        """Two nodes are in reach of each other."""
-        self._reach[a].add(b)
-        self._reach[b].add(a)
-        if self.components.join(a, b):
+    def _look_again(self) -> None:
+        """A unit that others carried, or that came back, may be in another part than before."""
+        if len(self.components.members) > 1:
             self.on_parts()
 
-    def down(self, a: int, b: int) -> None:
-        """Two nodes are out of reach of each other."""
-        self._reach[a].discard(b)
-        self._reach[b].discard(a)
-        if self.components.part(a, b):
-            self.on_parts()
+    # -- from the faults ---------------------------------------------------------------------------------------------
 
     def tear(self, node: int) -> list[Post]:
         """What dies with a process: all that it had sent and that was not delivered."""
         self._lives[node] += 1  # its datagrams on the air, and those for it, are of another life
-        self._layers.pop(node)
-        return [self._flying.pop(key) for key in list(self._flying) if key[0] == node]
+        self._stacks.pop(node).end()
+        flying = self._accounts.flying
+        return [flying.pop(key) for key in list(flying) if key[0] == node]
 
     def drop_node(self, node: int) -> None:
         """A process that has crashed is silent; its neighbours find out."""
         self._driver.channels[node].clear()
-        for peer in list(self._reach[node]):
-            self.down(node, peer)
+        self.silence(node)
 
     def restart(self, node: int) -> None:
         """It comes back in a new life."""
-        self._layers[node] = self._birth(node)
-        self._planned.pop(node, None)
-        self._plan(node)
+        self._birth(node)
 
     # -- the air -----------------------------------------------------------------------------------------------------
 
@@ -158,131 +194,12 @@ class RadioLinks:
         self.frames[kind] += 1
         self.bytes[kind] += len(data)
         seconds = self._queue.now * self._seconds_per_tick
-        for peer in sorted(self._reach[node]) if to is None else (to,):
-            if peer in self._reach[node]:
+        for peer in sorted(self.peers[node]) if to is None else (to,):
+            if peer in self.peers[node]:
                 for delay in self._medium.arrivals(node, peer, seconds, len(data)):
                     lives = (self._lives[node], self._lives[peer])
                     self._queue.at(self._queue.now + delay, self._arrive, node, peer, lives, data)
 
     def _arrive(self, node: int, peer: int, lives: tuple[int, int], data: bytes) -> None:
-        if lives == (self._lives[node], self._lives[peer]) and peer in self._layers:
-            self._layers[peer].on_datagram(self._queue.now, data)
-            self._carry_out(peer)
-
-    # -- time --------------------------------------------------------------------------------------------------------
-
-    def _plan(self, node: int) -> None:
-        """Have the layer woken in time."""
-        wake_at = max(self._layers[node].wake_at(), self._queue.now)
-        if wake_at < self._planned.get(node, wake_at + 1):
-            self._planned[node] = wake_at
-            self._queue.at(wake_at, self._wake, node, wake_at)
-
-    def _wake(self, node: int, planned: int) -> None:
-        if self._planned.get(node) == planned and node in self._layers:
-            del self._planned[node]
-            self._layers[node].on_time(self._queue.now)
-            self._carry_out(node)
-
-    # -- what a layer asks for ---------------------------------------------------------------------------------------
-
-    def _carry_out(self, node: int) -> None:
-        """Everything, in order. What the agent answers makes the layer ask for more, which comes after."""
-        if node in self._busy:
-            return
-        self._busy.add(node)
-        try:
-            while actions := self._layers[node].take():
-                for action in actions:
-                    self._do(node, action)
-        finally:
-            self._busy.discard(node)
-        self._plan(node)
-
-    def _do(self, node: int, action: Action) -> None:
-        driver = self._driver
-        if isinstance(action, Transmit):
-            self._transmit(node, action)
-        elif isinstance(action, Up):
-            self._forget_dropped(node, action.peer)
-            driver.channels[node][action.peer] = self._open_channel(node, action.peer, action.session)
-            driver.link_up(node, action.peer)
-        elif isinstance(action, Down):
-            self._before[node, action.peer] = driver.channels[node].pop(action.peer).sent
-            driver.link_down(node, action.peer, 0)
-            driver.give_back(self._late.pop((node, action.peer), []))
-        elif isinstance(action, Deliver):
-            post = self._flying.pop((action.peer, node, action.session, action.number), None)
-            assert post is not None, f"node {node}: {action} was never sent, or came twice"
-            driver.receive([(post[0], action.message, post[2])])
-            self._look_again(post)
-        else:
-            self._give_up(node, action)
-
-    def _look_again(self, post: Post) -> None:
-        """A unit that others carried, or that came back, may be in another part than before."""
-        if post[1].units and len(self.components.members) > 1:
-            self.on_parts()
-
-    def _open_channel(self, node: int, peer: int, session: int) -> Channel:
-        """The driver counts messages from one node to another on through all sessions."""
-        channel = Channel(node, peer, session)
-        channel.sent = channel.arrived = self._before.setdefault((node, peer), 0)
-        return channel
-
-    def _forget_dropped(self, node: int, peer: int) -> None:
-        """A layer drops what carries no units when it seals a session; nobody delivers it once there is a new one."""
-        for key in [key for key in self._flying if key[:2] == (node, peer)]:
-            post = self._flying.pop(key)
-            assert not post[1].units, f"{key} is in no new session, and nobody gave it back"
-            self._driver.lost(post, "session sealed")
-
-    def _give_up(self, node: int, action: Return | Lost) -> None:
-        post = self._flying.pop((node, action.peer, action.session, action.number), None)
-        if isinstance(action, Return):
-            assert post is not None, f"node {node}: {action} was delivered, or given back before"
-            self._driver.give_back([post])
-            self._look_again(post)
-        elif post is not None:  # otherwise it was delivered, and its receiver died before it could say so
-            self._driver.lost(post, "crash")
-
-
-class RadioRouters(RadioLinks):
-    """The routers of all nodes, for algorithms that address any node; what `IdealRouter` is to the papers' model."""
-
-    layer = Router
-
-    def __init__(self, *arguments: Any, **more: Any) -> None:
-        self._queues: dict[tuple[int, int], deque[Post]] = {}  # by source and target, in the order they were sent
-        super().__init__(*arguments, **more)
-
-    def move(self, posts: list[Post]) -> None:
-        """Give messages to the router of their sender."""
-        for channel, message, number in posts:
-            node, peer = channel.source, channel.target
-            self._queues.setdefault((node, peer), deque()).append((channel, message, number))
-            self._layers[node].send(self._queue.now, peer, message)
-            self._carry_out(node)
-
-    def in_transit(self) -> list[tuple[int, Post]]:
-        """What has been sent and not delivered, wherever it is."""
-        return [(self._queue.now, post) for posts in self._queues.values() for post in posts]
-
-    def tear(self, node: int) -> list[Post]:
-        """What dies with a process: all that it had sent and that was not delivered."""
-        super().tear(node)
-        return [post for key in list(self._queues) if key[0] == node for post in self._queues.pop(key)]
-
-    def _do(self, node: int, action: Action) -> None:
-        if isinstance(action, Transmit):
-            self._transmit(node, action)
-        elif isinstance(action, Deliver):
-            post = self._queues[action.peer, node].popleft()
-            assert post[1] == action.message, f"node {node}: {action} instead of {post[1]}"
-            self._driver.receive([post])
-        else:
-            assert isinstance(action, Lost), f"a router has nothing else to say, but said {action}"
-            posts = self._queues[node, action.peer]
-            for post in [post for post in posts if post[1] is action.message]:  # none, if it was delivered after all
-                posts.remove(post)
-                self._driver.lost(post, "crash")
+        if lives == (self._lives[node], self._lives[peer]) and peer in self._stacks:
+            self._stacks[peer].on_datagram(data)

@@ -10,17 +10,14 @@ from collections.abc import Callable
 from analysis.events import TICKS
 from testbed.eventqueue import EventQueue
 from testbed.graph import Graph, Link
-from testbed.links import IdealLinks
+from testbed.ground import Links
 from testbed.mobility.crossings import Crossing, Crossings
-from testbed.radiolinks import RadioLinks
 
 
 class RangeChanges:
     """Carries out crossings of the range as they come."""
 
-    def __init__(
-        self, queue: EventQueue, links: IdealLinks | RadioLinks, plan: Graph, crossings: Crossings, *, time_unit: float
-    ) -> None:
+    def __init__(self, queue: EventQueue, links: Links, plan: Graph, crossings: Crossings, *, time_unit: float) -> None:
         self._queue = queue
         self._links = links
         self._plan = plan  # the links that there are to be: those in range that no fault forbids

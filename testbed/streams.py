@@ -17,8 +17,12 @@ class Streams:
 
     seed: int
     repetition: int
+    life: int = 1
+    """Of the process that draws: one that comes back from a crash does not draw the same again."""
 
     def of(self, component: str, node: int | None = None) -> Random:
         """A fresh generator at the beginning of a component's stream."""
         key = f"{self.seed}/{self.repetition}/{component}/{'' if node is None else node}"
+        if self.life > 1:
+            key += f"/{self.life}"
         return Random(int.from_bytes(hashlib.sha256(key.encode()).digest()[:16]))

@@ -4,31 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
 
-from agents.contract import Agent, Needs
+from agents.contract import Needs
 from analysis.audit import Live
 from analysis.events import TICKS, VERSION
-from testbed import graph
-from testbed.driver import AgentError, Driver
+from testbed.beginning import Beginning
+from testbed.driver import Driver
 from testbed.durations import to_ticks
 from testbed.eventqueue import EventQueue, Halt
 from testbed.faults import Faults
-from testbed.geometry import Geometry
+from testbed.ground import MovingUnits
 from testbed.link.wire import Wire
 from testbed.linkchanges import LinkChanges
 from testbed.linkchoice import RadioChoice
 from testbed.links import IdealLinks
 from testbed.partitions import Partitions
-from testbed.radiolinks import Medium, RadioLinks, RadioRouters
+from testbed.radiolinks import Medium, RadioLinks
 from testbed.rangechanges import RangeChanges
 from testbed.routing import IdealRouter
 from testbed.scenario import Scenario
 from testbed.streams import Streams
-from testbed.topology import ExplicitTopology, GeometricTopology, RandomTopology
+from testbed.topology import GeometricTopology, RandomTopology
 from testbed.workload import Application
 
 SUMMARY = "embedded simulator of the papers' model, virtual time"
+REAL_TIME = False
 
 
 def missing() -> str | None:
@@ -45,8 +46,8 @@ class Simulation(EventQueue):
         self.listener = listener
         self._streams = streams
         self._is_radio = isinstance(scenario.links, RadioChoice)
-        self.geometry = Geometry(scenario, streams) if isinstance(scenario.topology, GeometricTopology) else None
-        self.graph = initial_graph(scenario, streams, self.geometry)
+        self._beginning = Beginning(scenario, streams)
+        self.geometry, self.graph = self._beginning.geometry, self._beginning.graph
         self.driver = self._make_driver()
         self.transport: IdealRouter | IdealLinks | RadioLinks
         self.links: IdealLinks | RadioLinks
@@ -73,14 +74,8 @@ class Simulation(EventQueue):
         self.driver.on_stop.append(lambda: self.at(self.now + to_ticks(scenario.drain), self._give_up))
 
     def _make_driver(self) -> Driver:
-        scenario, choice = self.scenario, self.scenario.algorithm
-        try:
-            starts = choice.agent.initial(self._start_graph().adjacency(), choice.parameters)
-            if self._is_radio:  # links have yet to be found
-                starts = [choice.agent.without_links(start) for start in starts]
-            agents = {node: self.make_agent(node, starts[node]) for node in range(scenario.nodes)}
-        except Exception as error:
-            raise AgentError(f"{choice.name} failed to start: {type(error).__name__}: {error}") from error
+        scenario, beginning = self.scenario, self._beginning
+        agents = {node: beginning.agent(node) for node in range(scenario.nodes)}
         applications = {node: Application(node, scenario.workload, self._streams) for node in range(scenario.nodes)}
         return Driver(
             agents,
@@ -92,8 +87,7 @@ class Simulation(EventQueue):
 
     def _make_radio_links(self, choice: RadioChoice) -> RadioLinks:
         scenario, agent, streams = self.scenario, self.scenario.algorithm.agent, self._streams
-        kind = RadioLinks if agent.needs is Needs.LINKS else RadioRouters
-        return kind(
+        return RadioLinks(
             self,
             self.driver,
             self.graph,
@@ -101,19 +95,9 @@ class Simulation(EventQueue):
             choice.settings(agent.assumes_connected),
             Wire(f"{scenario.name}/{streams.seed}/{streams.repetition}", agent.messages),
             streams,
+            agent.needs,
             seconds_per_tick=scenario.time_unit / TICKS,
         )
-
-    def _start_graph(self) -> graph.Graph:
-        choice = self.scenario.algorithm
-        if choice.agent.starts_permuted(choice.parameters):
-            return graph.permuted(self.graph, self._streams.of("permutation"))
-        return self.graph
-
-    def make_agent(self, node: int, start: Any) -> Agent:
-        """The agent of a node from what it starts with."""
-        choice = self.scenario.algorithm
-        return choice.agent.start(node, start, choice.parameters, self._streams.of("agent", node))
 
     def _max_lag(self) -> int | None:
         topology = self.scenario.topology
@@ -146,6 +130,52 @@ class Simulation(EventQueue):
     def _be_absent(self, happen: Callable[[set[int], int], None], node: int) -> None:
         happen(self.driver.absent, node)
         self.partitions.update()
+
+    # -- the ground that faults and partitions stand on --------------------------------------------------------------
+
+    def is_alive(self, node: int) -> bool:
+        """Whether a node runs."""
+        return self.driver.is_alive(node)
+
+    def is_there(self, node: int) -> bool:
+        """Whether a node runs and has come, and not yet left."""
+        return self.driver.is_alive(node) and node not in self.driver.absent
+
+    def holders(self) -> list[int]:
+        """The nodes that hold units, in ascending order."""
+        return self.driver.holders()
+
+    def moving_units(self) -> list[MovingUnits]:
+        """The units that are on their way."""
+        return [
+            MovingUnits(post[0].source, post[0].target, t) for t, post in self.transport.in_transit() if post[1].units
+        ]
+
+    def set_cut_off(self, nodes: frozenset[int]) -> None:
+        """These nodes can reach no unit now."""
+        self.driver.set_cut_off(nodes)
+
+    def crash(self, node: int) -> None:
+        """Stop a node at once; it forgets everything."""
+        self.driver.crash(node)
+        for post in self.transport.tear(node):
+            self.driver.lost(post, "crash")
+        self.links.drop_node(node)
+
+    def restart(self, node: int) -> None:
+        """Bring a node back that has crashed, empty."""
+        self.driver.restart(node, self._beginning.reborn(node))
+        self.links.restart(node)
+
+    def lose(self, node: int | None, message: str | None) -> None:
+        """Lose the next message of a node (or, for None, the next that carries units), of a type if one is named."""
+        self.driver.doom(node, message)
+
+    def look_at_parts(self) -> None:
+        """Nodes have come or gone: see who can reach whom."""
+        self.partitions.update()
+
+    # -- the run -----------------------------------------------------------------------------------------------------
 
     def _stop_for_good(self) -> None:
         """The duration is over: no more requests, and neither faults nor link changes come later.
@@ -231,18 +261,8 @@ class Simulation(EventQueue):
         self.listener.stop(self.now, None, why, held)
 
 
-def initial_graph(scenario: Scenario, streams: Streams, geometry: Geometry | None = None) -> graph.Graph:
-    """The network at time 0."""
-    topology, nodes = scenario.topology, scenario.nodes
-    if geometry is not None:
-        return graph.Graph(nodes, geometry.crossings().initial_links())
-    if isinstance(topology, RandomTopology):
-        return graph.random_connected(nodes, topology.links(nodes), streams.of("topology"))
-    if isinstance(topology, ExplicitTopology):
-        return graph.Graph(nodes, (graph.link_of(a, b) for a, b in topology.links))
-    return graph.complete(nodes)
-
-
-def run_repetition(scenario: Scenario, repetition: int, listener: Live, report: Callable[[float], None]) -> None:
+def run_repetition(
+    scenario: Scenario, repetition: int, listener: Live, report: Callable[[float], None], folder: Path | None = None
+) -> None:
     """Run one repetition of a scenario, telling the listener everything."""
     Simulation(scenario, Streams(scenario.seed, repetition), listener).run_all(report)

@@ -82,6 +82,7 @@ class Packet(Message):
     target: int
     life: int  # the target's incarnation
     number: int
+    since: int  # the number of the last message that was for the life before
     hops: int  # that it may still go
 
 

@@ -46,7 +46,8 @@ class Outgoing:
     """What is on its way to one node."""
 
     incarnation: int = 0  # the life that the numbers are for; 0 if none is known yet
-    sent: int = 0
+    sent: int = 0  # the number of the last message; numbers go on through the lives of the target
+    since: int = 0  # the number of the last message that was for the life before
     window: deque[tuple[int, Message]] = field(default_factory=deque)  # not receipted
     retry_at: int | None = None
     backoff: int = 0
@@ -194,7 +195,7 @@ class Router:
             for number, message in outgoing.window:
                 self._actions.append(Lost(target, outgoing.incarnation, number, message))
             outgoing.window.clear()
-            outgoing.sent = 0
+            outgoing.since = outgoing.sent
         outgoing.incarnation = incarnation
         outgoing.retry_at, outgoing.backoff = None, 0
         for number, message in list(outgoing.window)[: self._settings.window]:
@@ -203,7 +204,7 @@ class Router:
 
     def _dispatch(self, target: int, outgoing: Outgoing, number: int, message: Message) -> None:
         if outgoing.incarnation:
-            packet = Packet(self.node, self.incarnation, target, outgoing.incarnation, number, MAX_HOPS)
+            packet = Packet(self.node, self.incarnation, target, outgoing.incarnation, number, outgoing.since, MAX_HOPS)
             self._forward(packet, self._wire.spell_message(message))
 
     def _plan(self, outgoing: Outgoing) -> None:
@@ -227,7 +228,7 @@ class Router:
             raise Junk("for another incarnation")
         incoming = self._incoming.get(packet.source)
         if incoming is None or packet.incarnation > incoming.incarnation:
-            incoming = self._incoming[packet.source] = Incoming(packet.incarnation)
+            incoming = self._incoming[packet.source] = Incoming(packet.incarnation, packet.since)
         if packet.incarnation < incoming.incarnation:
             raise Junk("of an earlier incarnation")
         if incoming.delivered < packet.number <= incoming.delivered + self._settings.window:
@@ -235,7 +236,7 @@ class Router:
         while incoming.delivered + 1 in incoming.early:
             message = self._wire.read_message(incoming.early.pop(incoming.delivered + 1))
             incoming.delivered += 1
-            self._actions.append(Deliver(packet.source, self.incarnation, incoming.delivered, message))
+            self._actions.append(Deliver(packet.source, packet.incarnation, incoming.delivered, message))
         receipt = Receipt(self.node, self.incarnation, packet.source, packet.incarnation, incoming.delivered, MAX_HOPS)
         self._forward(receipt)
 
