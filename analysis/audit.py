@@ -13,6 +13,7 @@ from analysis.batches import (
     SENT,
     Move,
     MoveListener,
+    Noting,
     Step,
     StepListener,
 )
@@ -71,7 +72,21 @@ class LiveAudit(Audit):
         return super().verdicts()
 
 
-class Live(Fan):
+class Told(Fan):
+    """An audit, and others, of a run that is told event by event, messages included."""
+
+    def __init__(self, audit: Audit, *others: Listener) -> None:
+        super().__init__(audit, *others)
+        self.audit = audit
+        self._start_others = Fan(*others).start
+
+    def start(self, t: int, node: None, version: int, trace: str, needs: str, capacity: int, warmup: int,
+              units: list[int], links: list[list[int]]) -> None:  # fmt: skip
+        self.audit.start(t, node, version, LEVELS[-1], needs, capacity, warmup, units, links)
+        self._start_others(t, node, version, trace, needs, capacity, warmup, units, links)
+
+
+class Live(Fan, Noting):
     """What a driver tells everything to: an audit and, if anybody else wants to know, others.
 
     A run is mostly messages, so the audit is not told of each. The driver counts them and tells the sums at the end

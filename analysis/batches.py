@@ -7,7 +7,7 @@ keeps the order: before anything else that concerns them, the batch so far is se
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from analysis.listener import Listener
@@ -20,6 +20,16 @@ Step = tuple[str, int, int, int]
 """A step of an application: REQUESTED, ENTERED or EXITED, then t, node and units."""
 Move = tuple[str, int, int, int, int, str, int]
 """A message leaves or arrives: SENT or RECEIVED, then t, node, peer, id, type and units."""
+
+
+class Noting(Listener):
+    """What a driver tells everything to: it may note what happens most, and tells `others`, if any, of each event."""
+
+    note_step: Callable[[Step], None]
+    note_move: Callable[[Move], None]
+    others: Listener | None
+    each_message: bool
+    """Whether the others want to know of every single message."""
 
 
 class StepListener(Listener):

@@ -7,6 +7,8 @@ reader as long as the version is the same.
 
 VERSION = 1
 TICKS = 10**9  # to a time unit of the scenario
+SESSION = 10**9
+"""Over radio links, `send.id` is a session's number times this plus the message's place in the session."""
 
 LEVELS = ("metrics", "cs", "events")
 """Trace levels: each writes what the one before it writes, and more."""
@@ -17,6 +19,7 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "stop": ("metrics", ("reason", "units")),
     "pending": ("metrics", ("since", "alive", "component", "component_units")),
     "frames": ("metrics", ("type", "count", "bytes")),
+    "lateness": ("metrics", ("medium_ms",)),
     "partition": ("metrics", ("parts", "cut_off")),
     "crash": ("metrics", ("units",)),
     "restart": ("metrics", ("incarnation",)),
@@ -35,12 +38,13 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "timer": ("events", ("name",)),
 }
 """What the kinds say, where the name does not: `start.units` and `stop.units` list what every node holds; `pending` is
-a request still open at the end, with whether its node lives, how many nodes its component has and how many units that
-component holds; `partition` says into how many parts the network has fallen and lists the nodes that can reach no unit,
-whenever that changes; `frames` sums up, at the end, what the link layers put on the air; `lost.node` sent the message;
-`link_down.lag` is how long the link was kept after its time because messages were in transit on it; `send.id` counts up
-from each sender to each receiver; `relay` is a node on the way passing on a message of an algorithm that addresses any
-node."""
+a request still open at the end, with whether its node lives, how many nodes its component has and how many units
+that component holds; `partition` says into how many parts the network has fallen and lists the nodes that can reach
+no unit, whenever that changes; `frames` sums up, at the end, what the link layers put on the air; `lateness` says,
+where time is real, how much later than it was due the medium passed datagrams on (mean, p50, p95, p99, max in
+milliseconds); `lost.node` sent the message; `link_down.lag` is how long the link was kept after its time because
+messages were in transit on it; `send.id` counts up from each sender to each receiver; `relay` is a node on the way
+passing on a message of an algorithm that addresses any node."""
 
 
 def supports(trace: str, kind: str) -> bool:

@@ -39,6 +39,9 @@ class Listener:
     def frames(self, t: int, node: None, type: str, count: int, bytes: int) -> None:
         """So many frames of a type went over the air in the whole run, for the link layer's own purposes or others'."""
 
+    def lateness(self, t: int, node: None, medium_ms: dict[str, float]) -> None:
+        """How much later than it was due the medium passed datagrams on, where time is real."""
+
     def partition(self, t: int, node: None, parts: int, cut_off: list[int]) -> None:
         """The network has so many parts, and these nodes can reach no unit. It begins as one, with nobody cut off."""
 

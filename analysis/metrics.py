@@ -183,6 +183,7 @@ def _over(values: list[Any]) -> dict[str, Any]:
             **_mean_and_ci([value["mean"] for value in values]),
             "p50": _mean_and_ci([value["p50"] for value in values])["mean"],
             "p95": _mean_and_ci([value["p95"] for value in values])["mean"],
+            **({"p99": _mean_and_ci([value["p99"] for value in values])["mean"]} if "p99" in first else {}),
             "max": max(largest, default=None),
         }
     if isinstance(first, dict):  # by type: a type that a repetition never sent counts as none

@@ -43,6 +43,7 @@ class Network(Listener):
         self._changes = 0
         self._frames: dict[str, int] = {}
         self._bytes = 0
+        self._lateness_ms: dict[str, float] | None = None
         self._there: set[tuple[int, int]] = set()  # links, the smaller node first
         self._links = self._parts = self._partitioned = Level(0, 0)
 
@@ -60,6 +61,9 @@ class Network(Listener):
     def frames(self, t: int, node: None, type: str, count: int, bytes: int) -> None:
         self._frames[type] = count
         self._bytes += bytes
+
+    def lateness(self, t: int, node: None, medium_ms: dict[str, float]) -> None:
+        self._lateness_ms = medium_ms
 
     def partition(self, t: int, node: None, parts: int, cut_off: list[int]) -> None:
         self._parts.change(t, parts)
@@ -92,4 +96,5 @@ class Network(Listener):
             "air_bytes": self._bytes or None,
             "components": self._parts.mean(begin, end),
             "time_partitioned": self._partitioned.mean(begin, end),
+            "medium_lateness": self._lateness_ms,
         }

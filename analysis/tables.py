@@ -90,13 +90,18 @@ _ROWS = (
     ("components", "components"),
     ("time partitioned (share)", "time_partitioned"),
     ("messages while cut off", "messages_cut_off"),
+    ("medium lateness (ms)", "medium_lateness"),
 )
+_WHERE_MEASURED = ("medium_lateness",)
+"""Rows that are left out where there is nothing of the kind."""
 
 
 def metrics_table(metrics: dict[str, Any]) -> Table:
     """The metrics of one run: mean, 95 % confidence interval over repetitions, p50, p95 and max."""
     rows = []
     for label, key in _ROWS:
+        if key in _WHERE_MEASURED and metrics.get(key, {}).get("mean") is None:
+            continue
         rows.append(_metric_row(label, metrics[key]))
         if key == "messages_per_cs":
             by_type = metrics["messages_per_cs_by_type"]

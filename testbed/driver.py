@@ -14,8 +14,7 @@ from typing import Any, Protocol
 
 from agents.contract import CANCEL_TIMER, CRITICAL, ENTER, EVICT, REMAINDER, SEND, SET_TIMER, WAITING, Agent, Needs, Op
 from agents.message import Message, fixed_words
-from analysis.audit import Live
-from analysis.batches import ENTERED, EXITED, RECEIVED, REQUESTED, SENT
+from analysis.batches import ENTERED, EXITED, RECEIVED, REQUESTED, SENT, Noting
 from testbed.channel import Channel, Post
 from testbed.errors import TestbedError
 from testbed.workload import Application
@@ -78,7 +77,7 @@ class Driver:
         agents: dict[int, Agent],
         applications: dict[int, Application],
         world: World,
-        listener: Live,
+        listener: Noting,
         *,
         entries: int | None = None,
     ) -> None:

@@ -42,6 +42,9 @@ from testbed.section import Section, refuse_unknown
 from testbed.streams import Streams
 from testbed.topology import ExplicitTopology, GeometricTopology, Node, RandomTopology, Topology
 
+MIN_TIME_UNIT, MAX_TIME_UNIT = 0.001, 1000.0
+"""Seconds to a time unit where time is real: in less nothing happens, and with more a tick is too coarse."""
+
 
 @dataclass(frozen=True)
 class AlgorithmChoice:
@@ -169,11 +172,15 @@ class Bound(Section):
         return self
 
 
+_COLUMNS = {"medium_lateness": ["mean", "p50", "p95", "p99", "max"]}
+"""Of metrics that are not measured everywhere."""
+
+
 def _known_metrics(value: Any) -> Any:
     """A mapping metric -> column -> bound, with the metrics and columns there are."""
     if isinstance(value, dict):
         columns = {
-            name: ["mean", "p50", "p95", "max"] if isinstance(measured, dict) else ["mean"]
+            name: ["mean", "p50", "p95", "max"] if isinstance(measured, dict) else _COLUMNS.get(name, ["mean"])
             for name, measured in Audit().metrics().items()
             if name not in ("messages", "messages_per_cs_by_type")
         }
@@ -240,6 +247,14 @@ class Scenario(Section):
 
     @model_validator(mode="before")
     @classmethod
+    def _link_by_radio(cls, data: Any) -> Any:
+        """Where time is real there are no ideal links to be had."""
+        if isinstance(data, dict) and data.get("links") is None and data.get("backend", "sim") != "sim":
+            return {**data, "links": {"kind": "radio"}}
+        return data
+
+    @model_validator(mode="before")
+    @classmethod
     def _pace_over_radio(cls, data: Any) -> Any:
         """Where links are found by radio, heights are raised no faster than hellos, unless the scenario says so."""
         links = data.get("links") if isinstance(data, dict) else None
@@ -259,6 +274,7 @@ class Scenario(Section):
         _check_algorithm(self)
         _check_topology(self)
         _check_geometry(self)
+        _check_world(self)
         for index, fault in enumerate(self.faults):
             _check_fault(self, fault, f"faults.{index}")
         return self
@@ -357,6 +373,18 @@ def _try_geometry(scenario: Scenario, placement: Placement | None, mobility: Mob
         raise scenario_errors.found_instead("nodes that climb and sink", allowed, key="mobility")
 
 
+def _check_world(scenario: Scenario) -> None:
+    """Whether the backend can be the scenario's world."""
+    if scenario.backend == "sim":
+        return
+    if isinstance(scenario.links, IdealChoice):
+        allowed = f"radio: {scenario.backend} is no place for ideal links"
+        raise scenario_errors.found_instead("ideal", allowed, key="links")
+    if not MIN_TIME_UNIT <= scenario.time_unit <= MAX_TIME_UNIT:
+        allowed = f"{MIN_TIME_UNIT:g} to {MAX_TIME_UNIT:g} seconds, with backend {scenario.backend}: its time is real"
+        raise scenario_errors.found_instead(f"{scenario.time_unit:g}", allowed, key="time_unit")
+
+
 def _check_fault(scenario: Scenario, fault: Fault, key: str) -> None:
     for name in ("node", "peer", "group"):
         value = getattr(fault, name)
@@ -369,6 +397,9 @@ def _check_fault(scenario: Scenario, fault: Fault, key: str) -> None:
     if scenario.duration is not None and fault.at > scenario.duration:
         allowed = f"at most duration, {scenario.duration:g}"
         raise scenario_errors.found_instead(f"{fault.at:g}", allowed, key=f"{key}.at")
+    if fault.kind == "lose" and not isinstance(scenario.links, IdealChoice):
+        allowed = "with ideal links only: over radio links, what is lost is sent again"
+        raise scenario_errors.found_instead("lose", allowed, key=f"{key}.kind")
     names = [message.__name__ for message in scenario.algorithm.agent.messages]
     if fault.message is not None and fault.message not in names:
         raise scenario_errors.not_one_of(names, fault.message, f"{key}.message")

@@ -2,5 +2,10 @@
 
 BACKENDS: dict[str, str] = {
     "sim": "testbed.backends.sim",
+    "loopback": "testbed.backends.loopback",
 }
-"""Each module has `SUMMARY`, `missing()` (None, or one line on what to install) and `run_repetition(...)`."""
+"""Each module has `SUMMARY`, `REAL_TIME`, `missing()` (None, or one line on what to install) and `run_repetition(...)`.
+
+What differs between worlds of real time and virtual time is in `REAL_TIME`: whether links can only be found by radio,
+and whether runs must be alone on the machine.
+"""

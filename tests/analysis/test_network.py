@@ -35,7 +35,14 @@ def test_a_network_that_never_changes() -> None:
         "air_bytes": None,
         "components": 1,
         "time_partitioned": 0,
+        "medium_lateness": None,
     }
+
+
+def test_lateness_is_passed_on() -> None:
+    """As the medium measured it."""
+    lateness = {"mean": 1.0, "p50": 0.9, "p95": 2.0, "p99": 3.0, "max": 4.0}
+    assert measure(start(), ("lateness", 9, None, lateness), stop(10, 1, 0, 0))["medium_lateness"] == lateness
 
 
 def test_link_changes() -> None:

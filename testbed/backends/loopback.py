@@ -1,0 +1,37 @@
+"""`loopback`: real processes and real UDP on this machine, and a medium between them. No root, any Linux."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from analysis.listener import Listener
+from testbed.scenario import Scenario
+from testbed.stations.orchestrator import Orchestrator
+
+SUMMARY = "real processes on UDP, a medium of our own between them, real time"
+REAL_TIME = True
+
+
+def missing() -> str | None:
+    """What this machine lacks."""
+    return None if sys.platform == "linux" else "needs Linux"
+
+
+class Loopback:
+    """Stations reach the medium at its port."""
+
+    medium = "testbed.stations.medium"
+
+    def transport(self, medium_ready: int) -> dict[str, Any]:
+        """All a station needs to know is the medium's port."""
+        return {"kind": "loopback", "medium_port": medium_ready}
+
+
+def run_repetition(
+    scenario: Scenario, repetition: int, listener: Listener, report: Callable[[float], None], folder: Path
+) -> None:
+    """Run one repetition of a scenario, telling the listener everything."""
+    Orchestrator(scenario, repetition, Loopback(), listener, report, folder).run_all()

@@ -1,0 +1,19 @@
+"""`python -m testbed.station FD`: the stations of a run, each a fork of this process.
+
+A run's orchestrator starts it and speaks to it over the inherited descriptor; by hand there is nothing to see.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from testbed.errors import TestbedError
+from testbed.stations.nursery import main
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2 or not sys.argv[1].isdecimal():
+        sys.exit("testbed.station is started by `testbed run --backend loopback SCENARIO`, not by hand")
+    try:
+        main(sys.argv[1:])
+    except TestbedError as error:
+        sys.exit(f"{error}")

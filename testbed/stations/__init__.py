@@ -1,0 +1,1 @@
+"""Stations: agents as real processes on real sockets, in real time."""

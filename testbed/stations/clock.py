@@ -1,0 +1,29 @@
+"""The clock of a run in real time: the same for all processes of the run, as the machine has one monotonic clock."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from analysis.events import TICKS
+
+
+@dataclass(frozen=True, slots=True)
+class RunClock:
+    """Counts ticks from an epoch, which is a reading of the monotonic clock in nanoseconds."""
+
+    epoch_ns: int
+    time_unit: float
+    """Seconds to a time unit."""
+
+    def ticks(self) -> int:
+        """The time now; negative before the run has begun."""
+        return round((time.monotonic_ns() - self.epoch_ns) * TICKS / (1e9 * self.time_unit))
+
+    def monotonic_s(self, ticks: int) -> float:
+        """The reading of `time.monotonic()`, and so of an event loop's clock, at a time of the run."""
+        return self.epoch_ns / 1e9 + ticks / TICKS * self.time_unit
+
+    def seconds(self) -> float:
+        """Seconds of the run, as trajectories count them."""
+        return (time.monotonic_ns() - self.epoch_ns) / 1e9

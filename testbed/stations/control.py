@@ -1,0 +1,69 @@
+"""What the processes of a run say to each other besides datagrams: small JSON messages over inherited socket pairs.
+
+A pair has no name, so there is nothing to clean up after a kill, and whoever is at the other end of it learns at once
+that a process has gone: it reads the end of the stream.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import sys
+from typing import Any
+
+_PR_SET_NAME, _PR_SET_PDEATHSIG = 15, 1
+MAX_BYTES = 1 << 20
+
+
+class Control:
+    """One end of a pair. Messages are JSON objects; a file descriptor may come with one."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self.socket = end
+
+    @classmethod
+    def pair(cls) -> tuple[Control, Control]:
+        """Both ends."""
+        ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        for end in ends:
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MAX_BYTES)
+        return cls(ends[0]), cls(ends[1])
+
+    @classmethod
+    def inherited(cls, fd: int) -> Control:
+        """The end that a parent has left open for us."""
+        return cls(socket.socket(fileno=fd))
+
+    def fileno(self) -> int:
+        """For selectors."""
+        return self.socket.fileno()
+
+    def send(self, message: dict[str, Any], *fds: int) -> None:
+        """Send a message; `OSError` if nobody is there any more."""
+        socket.send_fds(self.socket, [json.dumps(message).encode()], fds)
+
+    def receive(self) -> tuple[dict[str, Any] | None, list[int]]:
+        """The next message, and the descriptors that came with it; None at the end of the stream."""
+        try:
+            data, fds, _, _ = socket.recv_fds(self.socket, MAX_BYTES, 4)
+        except ConnectionError:
+            return None, []
+        return (json.loads(data) if data else None), list(fds)
+
+    def close(self) -> None:
+        """Let the other end know that we have gone."""
+        self.socket.close()
+
+
+def become_child(name: str) -> None:
+    """Die with the parent, leave Ctrl-C to it, and be found under a name in lists of processes."""
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    libc.prctl(_PR_SET_NAME, name.encode()[:15])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if os.getppid() == 1:  # it died before we asked
+        sys.exit(1)

@@ -1,0 +1,95 @@
+"""The warm parent of a run's stations: it imports and computes what they all need once, then forks one after the other.
+
+It tells when one of them has died, and how.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import selectors
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+from testbed.beginning import Beginning
+from testbed.scenario import loads
+from testbed.stations.control import Control, become_child
+from testbed.stations.log import output_path
+from testbed.stations.process import Station
+from testbed.stations.transport import Transport, make_transport
+from testbed.streams import Streams
+
+
+class Nursery:
+    """Takes orders to fork stations."""
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
+        spec, _ = control.receive()
+        if spec is None:
+            sys.exit(1)
+        scenario = loads(spec["scenario"])
+        self._beginning = Beginning(scenario, Streams(scenario.seed, spec["repetition"]))
+        self._starts = self._beginning.starts  # computed here, once
+        self._folder = Path(spec["folder"])
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(control, selectors.EVENT_READ)
+
+    def work(self) -> None:
+        """Fork stations and watch over them until told to go."""
+        gc.collect()
+        gc.freeze()  # what is shared stays shared: no collection in a child touches it
+        self._control.send({"ready": os.getpid()})
+        while True:
+            for key, _ in self._selector.select():
+                if key.data is not None:
+                    self._bury(key.fd, *key.data)
+                    continue
+                order, fds = self._control.receive()
+                if order is None:
+                    return
+                self._bear(order["node"], order["life"], make_transport(order["transport"]), Control.inherited(fds[0]))
+
+    def _bear(self, node: int, life: int, transport: Transport, control: Control) -> None:
+        pid = os.fork()
+        if pid == 0:
+            self._become_station(node, life, transport, control)
+        control.close()
+        self._selector.register(os.pidfd_open(pid), selectors.EVENT_READ, (pid, node, life))
+        self._control.send({"born": node, "life": life, "pid": pid})
+
+    def _bury(self, fd: int, pid: int, node: int, life: int) -> None:
+        self._selector.unregister(fd)
+        os.close(fd)
+        _, status = os.waitpid(pid, 0)
+        self._control.send({"died": node, "life": life, "code": os.waitstatus_to_exitcode(status)})
+
+    def _become_station(self, node: int, life: int, transport: Transport, control: Control) -> NoReturn:
+        code = 1
+        try:
+            become_child(f"station-{node}")
+            self._selector.close()
+            self._control.close()
+            send_output_to(output_path(self._folder, f"{node:03d}"))
+            station = Station(self._beginning, node, life, transport, control, self._folder)
+            code = asyncio.run(station.live())
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)  # not by way of what the parent wants done at its own end
+
+
+def send_output_to(path: Path) -> None:
+    """From now on, what this process prints is added to a file."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    os.dup2(fd, 1)
+    os.dup2(fd, 2)
+    os.close(fd)
+
+
+def main(arguments: list[str]) -> Any:
+    """The process: its one argument is the descriptor of its control channel."""
+    become_child("nursery")
+    Nursery(Control.inherited(int(arguments[0]))).work()

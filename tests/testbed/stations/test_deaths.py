@@ -1,0 +1,120 @@
+"""Processes that die in the middle of a run: a clear report, nothing left, and logs that can be read."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from testbed.cli import main
+from tests.testbed.stations.stage import LINE, has_begun, kill, processes, run_directory, start, wait_for, write
+
+pytestmark = pytest.mark.xdist_group("stations")
+
+LONG = {**LINE, "duration": 4000.0, "trace": "events"}
+
+
+@pytest.fixture
+def run(tmp_path: Path):
+    """A run in full swing."""
+    started = start(tmp_path, LONG)
+    try:
+        wait_for(lambda: has_begun(tmp_path), 60)
+        yield started
+    finally:
+        started.kill()
+        started.wait()
+
+
+def ends(run: subprocess.Popen[str]) -> tuple[int, str]:
+    """The exit code and what was said to the user."""
+    _, stderr = run.communicate(timeout=30)
+    return run.returncode, stderr.strip()
+
+
+def check_left_behind(folder: Path) -> None:
+    """No process, and logs that can be read up to the end."""
+    wait_for(lambda: not processes(folder), 5)
+    path = run_directory(folder)
+    assert main(["analyze", str(path), "--json"]) in (0, 1)
+    lines = (path / "rep-000" / "events.jsonl").read_text().splitlines()
+    assert any(json.loads(line)["kind"] == "enter" for line in lines[:-1])
+
+
+def test_there_are_as_many_processes_as_we_think(run, tmp_path):
+    """Or the tests that none is left would be worth nothing."""
+    assert set(processes(tmp_path)) == {"medium", "nursery", *(f"station-{node}" for node in range(4))}
+
+
+def test_a_station_is_killed(run, tmp_path, capsys):
+    """The run ends and says which station died, and how."""
+    kill(processes(tmp_path)["station-2"])
+    code, said = ends(run)
+    assert code == 1
+    assert said.startswith("testbed: station 2 died by signal 9 at t=")
+    assert "\n" not in said
+    check_left_behind(tmp_path)
+    analysis = json.loads(capsys.readouterr().out)["runs"][0]
+    assert (analysis["status"], analysis["finished"]) == ("failed", False)
+    assert analysis["checks"]["safety"]["verdict"] == "ok"
+
+
+def test_the_medium_is_killed(run, tmp_path):
+    """The run ends and says so."""
+    kill(processes(tmp_path)["medium"])
+    code, said = ends(run)
+    assert code == 1
+    assert said.startswith("testbed: the medium died at t=")
+    check_left_behind(tmp_path)
+
+
+def test_the_parent_of_the_stations_is_killed(run, tmp_path):
+    """The stations die with it, and the run ends."""
+    kill(processes(tmp_path)["nursery"])
+    code, said = ends(run)
+    assert code == 1
+    assert "the parent of the stations died" in said or "died by signal" in said
+    check_left_behind(tmp_path)
+
+
+def test_the_orchestrator_is_killed(run, tmp_path, capsys):
+    """Everything else ends within seconds; what was logged can be read."""
+    kill(run.pid)
+    run.wait()
+    check_left_behind(tmp_path)
+    analysis = json.loads(capsys.readouterr().out)["runs"][0]
+    assert analysis["status"] == "running"
+    assert not analysis["finished"]
+
+
+@pytest.mark.parametrize("to_group", [False, True], ids=["to the run", "to all, as a terminal does"])
+def test_ctrl_c(tmp_path, to_group):
+    """130, nothing left, and a directory that says so."""
+    started = start(tmp_path, LONG)
+    wait_for(lambda: has_begun(tmp_path), 60)
+    (os.killpg if to_group else os.kill)(started.pid, signal.SIGINT)
+    code, said = ends(started)
+    assert (code, said) == (130, "testbed: interrupted")
+    check_left_behind(tmp_path)
+    assert json.loads((run_directory(tmp_path) / "meta.json").read_text())["status"] == "interrupted"
+
+
+def test_an_agent_that_fails(tmp_path, monkeypatch, capsys):
+    """One line for the user; the traceback is in what the station printed."""
+    broken = tmp_path / "sitecustomize.py"
+    broken.write_text(
+        "import agents.krl\n"
+        "def fail(self, peer, message):\n    raise RuntimeError('broken on purpose')\n"
+        "agents.krl.KReverseLink.on_link_up = lambda self, peer: fail(self, peer, None)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}")
+    assert main(["run", str(write(tmp_path, LINE)), "--out", str(tmp_path / "runs")]) == 1
+    said = capsys.readouterr().err
+    assert "failed in on_link_up" in said
+    assert "broken on purpose" in said
+    assert said.count("\n") == 1
+    outputs = [log.read_text() for log in run_directory(tmp_path).glob("rep-000/nodes/*.log")]
+    assert any("Traceback" in output and "broken on purpose" in output for output in outputs)
+    assert not processes(tmp_path)
