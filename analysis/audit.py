@@ -21,7 +21,7 @@ from analysis.checks import CHECKS, LIVE_CHECKS, Check
 from analysis.events import KINDS, LEVELS
 from analysis.listener import Fan, Listener, defines, heeds, method_name
 from analysis.metrics import Metrics
-from analysis.network import Network
+from analysis.network import Network, frames_per_entry
 
 
 class Audit(Fan):
@@ -35,7 +35,8 @@ class Audit(Fan):
 
     def metrics(self) -> dict[str, Any]:
         """What was measured."""
-        return {**self._metrics.result(), **self._network.result()}
+        metrics = {**self._metrics.result(), **self._network.result()}
+        return {**metrics, **frames_per_entry(metrics)}
 
     def verdicts(self) -> dict[str, dict[str, Any]]:
         """What every check says."""

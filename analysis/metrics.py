@@ -165,7 +165,7 @@ def _spread(ticks: array[int]) -> dict[str, float | None]:
 def summarise(repetitions: list[dict[str, Any]]) -> dict[str, Any]:
     """Metrics over repetitions: the mean of the repetitions' means with its 95 % confidence interval.
 
-    p50 and p95 are the means of the repetitions' own; max is the greatest of all.
+    Percentiles are the means of the repetitions' own; max is the greatest of all.
     """
     return {name: _over([repetition[name] for repetition in repetitions]) for name in _names(repetitions)}
 
@@ -181,9 +181,7 @@ def _over(values: list[Any]) -> dict[str, Any]:
         largest = [value["max"] for value in values if value["max"] is not None]
         return {
             **_mean_and_ci([value["mean"] for value in values]),
-            "p50": _mean_and_ci([value["p50"] for value in values])["mean"],
-            "p95": _mean_and_ci([value["p95"] for value in values])["mean"],
-            **({"p99": _mean_and_ci([value["p99"] for value in values])["mean"]} if "p99" in first else {}),
+            **{name: _mean_and_ci([value[name] for value in values])["mean"] for name in first if name.startswith("p")},
             "max": max(largest, default=None),
         }
     if isinstance(first, dict):  # by type: a type that a repetition never sent counts as none

@@ -38,6 +38,7 @@ class Network(Listener):
 
     def __init__(self) -> None:
         self._trace = LEVELS[0]
+        self._is_routed = False
         self._nodes = 1
         self._warmup = self._now = 0
         self._changes = 0
@@ -50,6 +51,7 @@ class Network(Listener):
     def start(self, t: int, node: None, version: int, trace: str, needs: str, capacity: int, warmup: int,
               units: list[int], links: list[list[int]]) -> None:  # fmt: skip
         self._trace = trace
+        self._is_routed = needs == "any node"
         self._nodes = len(units)
         self._warmup = self._now = warmup
         self._there.update((a, b) for a, b in links)
@@ -86,7 +88,8 @@ class Network(Listener):
     def result(self) -> dict[str, Any]:
         """Ready for JSON; None where nothing was measured or the log does not say."""
         begin, end = self._warmup, self._now
-        knows_links = supports(self._trace, "link_up")
+        # Routers over radio find ways, not links, and tell of none; ideal routing is over links that are told.
+        knows_links = supports(self._trace, "link_up") and not (self._is_routed and self._frames)
         links = self._links.mean(begin, end)
         return {
             "link_changes": self._changes if knows_links else None,
@@ -98,3 +101,12 @@ class Network(Listener):
             "time_partitioned": self._partitioned.mean(begin, end),
             "medium_lateness": self._lateness_ms,
         }
+
+
+def frames_per_entry(metrics: dict[str, Any]) -> dict[str, float | None]:
+    """What the link layers sent for each entry: None where they sent nothing or nobody entered."""
+    frames, bytes, entries = metrics["frames"], metrics["air_bytes"], metrics["entries"]
+    return {
+        "frames_per_cs": sum(frames.values()) / entries if frames and entries else None,
+        "bytes_per_cs": bytes / entries if bytes and entries else None,
+    }

@@ -67,10 +67,13 @@ def draw_panels(figure: Panels, path: Path) -> list[Path]:
         return _save(canvas, path)
 
 
-def draw_bars(records: Sequence[dict[str, Any]], measures: Sequence[str], path: Path) -> list[Path]:
-    """One panel a measure, one bar an algorithm, with the 95 % confidence interval of its mean.
+def draw_bars(
+    records: Sequence[dict[str, Any]], measures: Sequence[str], path: Path, by: str = "algorithm"
+) -> list[Path]:
+    """One panel a measure, one bar a value of `by`, with the 95 % confidence interval of its mean.
 
-    Records have `algorithm`, `measure` and `value`, one per repetition.
+    Records have `algorithm`, `measure`, `value` and what `by` names, one per repetition. Several algorithms share a
+    value of `by` as bars of different grey.
     """
     import matplotlib as mpl
 
@@ -80,12 +83,21 @@ def draw_bars(records: Sequence[dict[str, Any]], measures: Sequence[str], path: 
     import seaborn as sns
 
     data = pd.DataFrame(records)
+    series = list(data["algorithm"].unique())
+    look: dict[str, Any] = {"color": "0.7"}
+    is_grouped = by != "algorithm" and len(series) > 1
+    if is_grouped:  # none so dark that it hides the interval
+        greys = {name: f"{0.9 - 0.4 * index / (len(series) - 1):.2f}" for index, name in enumerate(series)}
+        look = {"hue": "algorithm", "palette": greys}
     with sns.axes_style("whitegrid"), sns.plotting_context("paper"):
         canvas, axes = plt.subplots(1, len(measures), figsize=(3.4 * len(measures), 3.2))
         for axis, measure in zip(axes, measures, strict=True):
             chosen = data[data["measure"] == measure]
-            sns.barplot(chosen, x="algorithm", y="value", color="0.7", errorbar=("ci", 95), seed=1, ax=axis)
-            axis.set(xlabel="algorithm", ylabel=measure)
+            legend = is_grouped and axis is axes[-1]
+            sns.barplot(chosen, x=by, y="value", errorbar=("ci", 95), seed=1, ax=axis, legend=legend, **look)
+            axis.set(xlabel=by, ylabel=measure)
+        if is_grouped:
+            sns.move_legend(axes[-1], "upper left", bbox_to_anchor=(1.02, 1), title=None, frameon=False)
         return _save(canvas, path)
 
 

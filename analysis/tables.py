@@ -90,17 +90,30 @@ _ROWS = (
     ("components", "components"),
     ("time partitioned (share)", "time_partitioned"),
     ("messages while cut off", "messages_cut_off"),
+    ("frames per CS", "frames_per_cs"),
+    ("bytes per CS", "bytes_per_cs"),
     ("medium lateness (ms)", "medium_lateness"),
 )
-_WHERE_MEASURED = ("medium_lateness",)
-"""Rows that are left out where there is nothing of the kind."""
+_LABELS = {key: label for label, key in _ROWS}
+_SIDE_BY_SIDE = (
+    # key of the metric, what of it, its label
+    ("waiting_time", "mean", _LABELS["waiting_time"]),
+    ("waiting_time", "p95", "waiting time p95"),
+    *((key, "mean", _LABELS[key]) for key in (
+        "response_time", "messages_per_cs", "words_per_message", "synchronization_delay", "fairness", "throughput",
+        "entries", "frames_per_cs", "bytes_per_cs", "link_change_rate", "mean_degree", "time_partitioned",
+    )),
+    ("medium_lateness", "p99", "medium lateness p99 (ms)"),
+)  # fmt: skip
+_WHERE_ANY = ("frames_per_cs", "bytes_per_cs", "medium_lateness")
+"""Metrics that only some worlds have: without any of these, no row."""
 
 
 def metrics_table(metrics: dict[str, Any]) -> Table:
     """The metrics of one run: mean, 95 % confidence interval over repetitions, p50, p95 and max."""
     rows = []
     for label, key in _ROWS:
-        if key in _WHERE_MEASURED and metrics.get(key, {}).get("mean") is None:
+        if key in _WHERE_ANY and metrics.get(key, {}).get("mean") is None:
             continue
         rows.append(_metric_row(label, metrics[key]))
         if key == "messages_per_cs":
@@ -134,3 +147,21 @@ def runs_table(by: str, rows: Sequence[tuple[str, dict[str, Any]]]) -> Table:
             for label, metrics in rows
         ],
     )
+
+
+def columns_table(columns: Sequence[tuple[str, dict[str, Any], str]]) -> Table:
+    """Several runs side by side, one a column: its name, its metrics and what its checks say."""
+    rows = []
+    for key, part, label in _SIDE_BY_SIDE:
+        cells = [_with_interval(metrics.get(key, {}), part) for _, metrics, _ in columns]
+        if key not in _WHERE_ANY or set(cells) != {number(None)}:
+            rows.append([label, *cells])
+    rows.append(["checks", *(verdict for _, _, verdict in columns)])
+    return Table(("metric", *(name for name, _, _ in columns)), rows)
+
+
+def _with_interval(metric: dict[str, Any], part: str) -> str:
+    """One cell: a mean has the half width of its 95 % confidence interval behind it, if there is one."""
+    interval = metric.get("ci95") if part == "mean" else None
+    value = number(metric.get(part))
+    return value if interval is None else f"{value} ± {number(interval)}"

@@ -12,10 +12,14 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from testbed import __version__
 from testbed.errors import BackendError, InputError, TestbedError, one_line
+
+if TYPE_CHECKING:
+    from testbed.compare import Comparison
+    from testbed.worlds import WorldComparison
 
 EXIT_CODES = """\
 exit codes: 0 all well; 1 a check or an expectation failed; 2 the input is wrong; 3 the backend cannot run here;
@@ -60,9 +64,13 @@ def _parser() -> argparse.ArgumentParser:
     _add_out(one)
     _add_json(one)
 
-    one = _command(commands, "compare", _compare, "run several algorithms on one scenario, side by side")
+    one = _command(commands, "compare", _compare, "run several algorithms, or worlds, on one scenario, side by side")
     one.add_argument("scenario", type=Path, metavar="SCENARIO", help="a YAML file")
-    one.add_argument("--algorithms", required=True, metavar="A,B,...", help="the first is what the others are held to")
+    one.add_argument(
+        "--algorithms", metavar="A,B,...", help="without --backends, the first is what the others are held to"
+    )
+    one.add_argument("--backends", metavar="B,C,...",
+                     help="compare worlds; sim is two of them, with ideal and with radio links")  # fmt: skip
     _add_overrides(one)
     _add_out(one)
     _add_json(one)
@@ -169,19 +177,39 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    from testbed.compare import compare, parse_algorithms
-    from testbed.progress import Progress
-    from testbed.scenario import load
-
-    algorithms = parse_algorithms(arguments.algorithms)
-    scenario = load(_locate(arguments.scenario), _overrides(arguments))
-    with Progress() as progress:
-        comparison = compare(scenario, algorithms, arguments.out, progress)
+    comparison = _compare_algorithms(arguments) if arguments.backends is None else _compare_worlds(arguments)
     if arguments.json:
         _print_json(comparison.as_dict())
     else:
         print(comparison.render(), end="")
     return 1 if comparison.failures else 0
+
+
+def _compare_algorithms(arguments: argparse.Namespace) -> Comparison:
+    from testbed.compare import compare, parse_algorithms
+    from testbed.progress import Progress
+    from testbed.scenario import load
+
+    if arguments.algorithms is None:
+        raise InputError("compare: found neither --algorithms nor --backends; allowed: either or both")
+    algorithms = parse_algorithms(arguments.algorithms)
+    scenario = load(_locate(arguments.scenario), _overrides(arguments))
+    with Progress() as progress:
+        return compare(scenario, algorithms, arguments.out, progress)
+
+
+def _compare_worlds(arguments: argparse.Namespace) -> WorldComparison:
+    from testbed.compare import parse_algorithms
+    from testbed.progress import Progress
+    from testbed.worlds import Subject, compare_worlds, parse_backends
+
+    if arguments.backend is not None:
+        raise InputError("compare: found both --backend and --backends; allowed: one of them")
+    backends = parse_backends(arguments.backends)
+    algorithms = None if arguments.algorithms is None else parse_algorithms(arguments.algorithms, least=1)
+    subject = Subject.load(_locate(arguments.scenario), _overrides(arguments))
+    with Progress() as progress:
+        return compare_worlds(subject, algorithms, backends, arguments.out, progress)
 
 
 def _reproduce(arguments: argparse.Namespace) -> int:

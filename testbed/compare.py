@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any
 
 from agents.registry import ALGORITHMS
 from analysis import stats
-from analysis.checks import FAILED, combine
+from analysis.checks import FAILED, NOT_CHECKED, combine
 from analysis.metrics import summarise
 from analysis.plots import plots_missing
 from analysis.tables import Table, number
@@ -26,7 +26,8 @@ from testbed.parallel import Job, spread
 from testbed.run import Report
 from testbed.scenario import Scenario, loads
 
-COMPARED = ("waiting_time", "messages_per_cs")
+COMPARED = {"waiting_time": "waiting time (time units)", "messages_per_cs": "messages per CS entry (messages)"}
+"""The metrics that tables and figures of comparisons put first, each with its axis."""
 NETWORK = {
     "mean_degree": "mean degree",
     "link_change_rate": "link changes per unit",
@@ -37,7 +38,7 @@ NETWORK = {
 
 @dataclass(frozen=True)
 class Contender:
-    """One algorithm's repetitions."""
+    """The repetitions of one that is compared, such as an algorithm."""
 
     name: str
     repetitions: list[dict[str, Any]]
@@ -52,6 +53,37 @@ class Contender:
         names = self.repetitions[0]["checks"]
         return {name: combine([one["checks"][name] for one in self.repetitions]) for name in names}
 
+    def verdict(self) -> str:
+        """All checks in one cell of a table: ok, or which failed, or which could not be made."""
+        checks = self.checks()
+        named = {
+            kind: [name for name, one in checks.items() if one["verdict"] == kind] for kind in (FAILED, NOT_CHECKED)
+        }
+        if named[FAILED]:
+            return f"{', '.join(named[FAILED])} FAILED"
+        return f"ok, {', '.join(named[NOT_CHECKED])} not checked" if named[NOT_CHECKED] else "ok"
+
+    def failures(self) -> list[str]:
+        """A line for every check that failed."""
+        return [
+            f"{self.name}: {name} failed: {' | '.join(check['offenders'][:2])}"
+            for name, check in self.checks().items()
+            if check["verdict"] == FAILED
+        ]
+
+    def metrics(self) -> dict[str, Any]:
+        """What was measured, over the repetitions."""
+        return summarise([one["metrics"] for one in self.repetitions])
+
+    def figure_records(self, **labels: str) -> list[dict[str, Any]]:
+        """One record for every repetition and measure of the figure, with labels that tell this one from others."""
+        return [
+            {**labels, "measure": axis, "value": value}
+            for metric, axis in COMPARED.items()
+            for value in self.values(metric)
+            if value is not None
+        ]
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -64,12 +96,7 @@ class Comparison:
     @property
     def failures(self) -> list[str]:
         """A line for every check that failed."""
-        return [
-            f"{contender.name}: {name} failed: {' | '.join(check['offenders'][:2])}"
-            for contender in self.contenders
-            for name, check in contender.checks().items()
-            if check["verdict"] == FAILED
-        ]
+        return [line for contender in self.contenders for line in contender.failures()]
 
     def difference(self, contender: Contender, metric: str) -> dict[str, float | None]:
         """How much more than the first, repetition by repetition."""
@@ -81,11 +108,10 @@ class Comparison:
         """One row an algorithm, ready for JSON."""
         rows = []
         for contender in self.contenders:
-            metrics = summarise([one["metrics"] for one in contender.repetitions])
             rows.append(
                 {
                     "algorithm": contender.name,
-                    **metrics,
+                    **contender.metrics(),
                     "difference": {metric: self.difference(contender, metric) for metric in COMPARED},
                     "checks": contender.checks(),
                 }
@@ -107,51 +133,59 @@ class Comparison:
         more = ("± 95 %", f"more than {base}", "± 95 %")
         header = ("algorithm", "waiting time", *more, "messages per CS", *more, "fairness", "checks")
         lines = []
-        for row in self.rows():
+        for contender, row in zip(self.contenders, self.rows(), strict=True):
             cells = [row["algorithm"]]
             for metric in COMPARED:
                 cells += [number(row[metric]["mean"]), number(row[metric]["ci95"])]
                 first = row["algorithm"] == base
                 cells += ["-", "-"] if first else [number(row["difference"][metric][key]) for key in ("mean", "ci95")]
-            failed = [name for name, check in row["checks"].items() if check["verdict"] == FAILED]
-            cells += [number(row["fairness"]["mean"]), f"{', '.join(failed)} FAILED" if failed else "ok"]
+            cells += [number(row["fairness"]["mean"]), contender.verdict()]
             lines.append(cells)
         table = Table(header, lines).render("md")
         scenario = self.scenario
         title = f"{scenario.name}: {scenario.nodes} nodes, {scenario.repeat} repetitions, backend {scenario.backend}"
         note = "Differences are paired: repetition r of every algorithm meets the same network and applications.\n"
         note += self._network()
-        failures = "".join(f"{line}\n" for line in self.failures)
-        figures = "" if plots_missing() is None else f"no figure: {plots_missing()}\n"
-        return f"{title}\n\n{table}\n{note}{failures}{figures}directory: {self.out}\n"
+        return f"{title}\n\n{table}\n{note}{closing_lines(self.failures, self.out)}"
 
     def _network(self) -> str:
         """What the network was like for the first; the others ran on the same, for as long as it took them."""
-        metrics = summarise([one["metrics"] for one in self.contenders[0].repetitions])
+        metrics = self.contenders[0].metrics()
         facts = [f"{label} {number(metrics[key]['mean'])}" for key, label in NETWORK.items()]
         return f"The network: {', '.join(facts)}.\n"
 
     def write(self) -> None:
         """Put the table, the data, the scenario and the figure into the directory."""
-        self.out.mkdir(parents=True, exist_ok=True)
-        (self.out / "scenario.yaml").write_text(self.scenario.to_yaml(), encoding="utf-8")
-        (self.out / "report.md").write_text(self.render(), encoding="utf-8")
-        (self.out / "rows.json").write_text(json.dumps(self.as_dict(), indent=1) + "\n", encoding="utf-8")
-        if plots_missing() is None:
-            from analysis.plots import draw_bars
+        write_files(self.out, self.scenario.to_yaml(), self.render(), self.as_dict())
+        records = [one for contender in self.contenders for one in contender.figure_records(algorithm=contender.name)]
+        draw(records, self.out, by="algorithm")
 
-            labels = {
-                "waiting_time": "waiting time (time units)",
-                "messages_per_cs": "messages per CS entry (messages)",
-            }
-            records = [
-                {"algorithm": contender.name, "measure": labels[metric], "value": value}
-                for metric in COMPARED
-                for contender in self.contenders
-                for value in contender.values(metric)
-                if value is not None
-            ]
-            draw_bars(records, list(labels.values()), self.out / "comparison")
+
+def closing_lines(failures: Sequence[str], out: Path) -> str:
+    """What ends the text of every comparison: what failed, why there is no figure, and where everything is."""
+    figures = [] if plots_missing() is None else [f"no figure: {plots_missing()}"]
+    return "".join(f"{line}\n" for line in (*failures, *figures, f"directory: {out}"))
+
+
+def write_files(out: Path, scenario: str, report: str, document: dict[str, Any]) -> None:
+    """What every comparison leaves in its directory."""
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "scenario.yaml").write_text(scenario, encoding="utf-8")
+    (out / "report.md").write_text(report, encoding="utf-8")
+    (out / "rows.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+def draw(records: Sequence[dict[str, Any]], out: Path, by: str) -> None:
+    """The figure of a comparison, if it can be drawn here and anything was measured."""
+    if records and plots_missing() is None:
+        from analysis.plots import draw_bars
+
+        draw_bars(records, list(COMPARED.values()), out / "comparison", by)
+
+
+def directory_for(scenario: Scenario, out: Path) -> Path:
+    """Where a comparison that begins now puts its files."""
+    return out / f"compare-{scenario.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
 
 
 def compare(scenario: Scenario, algorithms: Sequence[str], out: Path, report: Report) -> Comparison:
@@ -160,8 +194,7 @@ def compare(scenario: Scenario, algorithms: Sequence[str], out: Path, report: Re
     jobs = [Job(one, repetition) for one in scenarios for repetition in range(scenario.repeat)]
     results = iter(spread(jobs, f"{scenario.name}: {', '.join(algorithms)}", report))
     contenders = [Contender(name, [next(results) for _ in range(scenario.repeat)]) for name in algorithms]
-    directory = out / f"compare-{scenario.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-    comparison = Comparison(scenario, contenders, directory)
+    comparison = Comparison(scenario, contenders, directory_for(scenario, out))
     comparison.write()
     return comparison
 
@@ -175,14 +208,19 @@ def with_algorithm(scenario: Scenario, name: str) -> Scenario:
     return loads(text, name=f"{scenario.name} with {name}")
 
 
-def parse_algorithms(text: str) -> list[str]:
-    """`a,b,c`, checked: at least two, each registered and named once."""
+def parse_names(option: str, text: str, known: Iterable[str], least: int, allowed: str) -> list[str]:
+    """`a,b,c` as an option has it, checked: at least so many, each known and named once."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
-        if name not in ALGORITHMS:
-            raise InputError(f"--algorithms: found {name!r}; allowed: {', '.join(ALGORITHMS)}")
-    if len(names) < 2 or len(set(names)) < len(names):
-        raise InputError(
-            f"--algorithms: found {text!r}; allowed: two or more different algorithms, as in rl,raymond-tree"
-        )
+        if name not in known:
+            raise InputError(f"{option}: found {name!r}; allowed: {', '.join(known)}")
+    if len(names) < least or len(set(names)) < len(names):
+        raise InputError(f"{option}: found {text!r}; allowed: {allowed}")
     return names
+
+
+def parse_algorithms(text: str, least: int = 2) -> list[str]:
+    """The algorithms to compare, each registered and named once."""
+    many = {1: "one", 2: "two"}[least]
+    allowed = f"{many} or more different algorithms, as in rl,raymond-tree"
+    return parse_names("--algorithms", text, ALGORITHMS, least, allowed)

@@ -92,8 +92,15 @@ def _dump_algorithm(choice: AlgorithmChoice) -> dict[str, Any]:
     return {"name": choice.name, **dataclasses.asdict(choice.parameters)}
 
 
+def _parse_backend(value: Any) -> str:
+    if not isinstance(value, str) or value not in BACKENDS:
+        raise scenario_errors.not_one_of(list(BACKENDS), value)
+    return value
+
+
 Algorithm = Annotated[AlgorithmChoice, PlainValidator(_parse_algorithm), PlainSerializer(_dump_algorithm)]
 Time = Annotated[Duration, PlainValidator(parse_duration), PlainSerializer(Duration.dump)]
+Backend = Annotated[str, PlainValidator(_parse_backend)]
 Rate = Annotated[float, Field(ge=1 / MAX_UNITS, le=MAX_UNITS)]
 Units = Annotated[float, Field(ge=0, le=MAX_UNITS)]
 """An amount of time."""
@@ -231,7 +238,7 @@ class Scenario(Section):
     seed: Annotated[int, Field(ge=0)] = 1
     repeat: Annotated[int, Field(ge=1, le=10_000)] = 1
     trace: Literal[LEVELS] = "cs"  # type: ignore[valid-type]
-    backend: Literal[tuple(BACKENDS)] = "sim"  # type: ignore[valid-type]
+    backend: Backend = "sim"
     expect: Expect = Expect()
 
     @model_validator(mode="before")

@@ -18,10 +18,10 @@ def unknown_key(known: list[str], *path: str) -> PydanticCustomError:
     return _custom("unknown key", f"one of {', '.join(known)}", path, _nearest(path[-1], known))
 
 
-def not_one_of(known: list[str], value: Any, key: str) -> PydanticCustomError:
+def not_one_of(known: list[str], value: Any, key: str = "") -> PydanticCustomError:
     """A name that is not registered."""
     found = "nothing" if value is None else shown(value)
-    return _custom(found, f"one of {', '.join(known)}", split_key(key), _nearest(value, known))
+    return _custom(found, f"one of {', '.join(known)}", split_key(key) if key else (), _nearest(value, known))
 
 
 def found_instead(found: str, allowed: str, key: str = "") -> PydanticCustomError:

@@ -101,7 +101,7 @@ def run_cells(cells: list[Cell], what: str, report: Report) -> tuple[list[Point]
             ]
         measured = [one["metrics"] for one in repetitions if one["metrics"]["entries"]]
         waiting = [metrics["waiting_time"]["mean"] for metrics in measured]
-        frames = [sum((metrics["frames"] or {}).values()) / metrics["entries"] for metrics in measured]
+        frames = [metrics["frames_per_cs"] or 0.0 for metrics in measured]
         points.append(Point(cell, waiting, [metrics["messages_per_cs"] for metrics in measured], frames))
     return points, failures
 

@@ -230,6 +230,12 @@ def test_summarise_spreads() -> None:
     assert summary == {"mean": 2, "ci95": pytest.approx(12.706), "p50": 1.5, "p95": 5, "max": 9}
 
 
+def test_summarise_keeps_every_percentile() -> None:
+    """Averaged, whichever a metric has."""
+    summary = summarise([{"lateness": spread(1, 1, 4, 9) | {"p99": p99}} for p99 in (5, 8)])["lateness"]
+    assert (summary["p99"], summary["p95"]) == (6.5, 4)
+
+
 def test_summarise_one_repetition() -> None:
     """One repetition has a mean but no interval."""
     assert summarise([{"entries": 5}]) == {"entries": {"mean": 5, "ci95": None}}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from histories import Event, feed, start, stop
 
-from analysis.network import Network
+from analysis.network import Network, frames_per_entry
 
 
 def measure(*events: Event) -> dict[str, Any]:
@@ -88,3 +88,24 @@ def test_what_the_link_layers_sent() -> None:
     frames = [("frames", 9, None, "Hello", 30, 600), ("frames", 9, None, "Data", 4, 200)]
     result = measure(start(), *frames, stop(10, 1, 0, 0))
     assert (result["frames"], result["air_bytes"]) == ({"Data": 4, "Hello": 30}, 800)
+
+
+def test_routers_over_radio_tell_of_no_links() -> None:
+    """What they do not tell is not measured; with ideal routing the links are told."""
+    quiet = [start(needs="any node"), stop(10, 1, 0, 0)]
+    assert measure(*quiet)["link_changes"] == 0
+    result = measure(quiet[0], ("frames", 10, None, "Advert", 30, 600), quiet[1])
+    assert result["link_changes"] is result["link_change_rate"] is result["mean_degree"] is None
+    assert (result["components"], result["frames"]) == (1, {"Advert": 30})
+
+
+def test_frames_for_each_entry() -> None:
+    """Of all kinds together; nothing where there are no frames or no entries."""
+    frames = {"frames": {"Data": 4, "Hello": 30}, "air_bytes": 850}
+    assert frames_per_entry({**frames, "entries": 17}) == {"frames_per_cs": 2, "bytes_per_cs": 50}
+    for nothing in (
+        {**frames, "entries": 0},
+        {**frames, "entries": None},
+        {"frames": None, "air_bytes": None, "entries": 3},
+    ):
+        assert frames_per_entry(nothing) == {"frames_per_cs": None, "bytes_per_cs": None}

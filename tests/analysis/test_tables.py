@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from analysis.tables import FORMATS, Table, metrics_table, number, runs_table
+from analysis.tables import FORMATS, Table, columns_table, metrics_table, number, runs_table
 
 SMALL = Table(("algorithm", "wait", "± 95 %"), [("rl", "1.25", "0.5"), ("krl, k=2", "13", "-")])
 
@@ -142,3 +142,40 @@ def test_runs_table() -> None:
         ["1", "10", "1", "0.1", "1.5", "4", "0.4", "7", "9"],
         ["2", "-", "1", "0.1", "1.5", "4", "0.4", "7", "9"],
     ]
+
+
+def test_columns_table() -> None:
+    """One run a column, means with their intervals, a dash where a run did not measure what another did."""
+    emulated = summary(
+        frames_per_cs={"mean": 60.0, "ci95": 2.0},
+        bytes_per_cs={"mean": 900.0, "ci95": None},
+        medium_lateness={"mean": 0.2, "ci95": 0.1, "p50": 0.1, "p95": 0.7, "p99": 1.25, "max": 8.0},
+        mean_degree={"mean": None, "ci95": None},
+    )
+    table = columns_table([("ideal", summary(), "ok"), ("emulated", emulated, "order FAILED")])
+    assert table.header == ("metric", "ideal", "emulated")
+    assert [list(row) for row in table.rows] == [
+        ["waiting time", "1 ± 0.1", "1 ± 0.1"],
+        ["waiting time p95", "1.5", "1.5"],
+        ["response time", "2 ± 0.2", "2 ± 0.2"],
+        ["messages per CS", "4 ± 0.4", "4 ± 0.4"],
+        ["words per message", "5 ± 0.5", "5 ± 0.5"],
+        ["synchronization delay", "3 ± 0.3", "3 ± 0.3"],
+        ["fairness (Jain)", "9 ± 0.9", "9 ± 0.9"],
+        ["throughput (CS per unit)", "7 ± 0.7", "7 ± 0.7"],
+        ["CS entries", "10 ± 1", "10 ± 1"],
+        ["frames per CS", "-", "60 ± 2"],
+        ["bytes per CS", "-", "900"],
+        ["link changes per unit", "11 ± 1.1", "11 ± 1.1"],
+        ["mean degree", "12 ± 1.2", "-"],
+        ["time partitioned (share)", "14 ± 1.4", "14 ± 1.4"],
+        ["medium lateness p99 (ms)", "-", "1.25"],
+        ["checks", "ok", "order FAILED"],
+    ]
+
+
+def test_columns_table_without_frames() -> None:
+    """Where nobody has frames or a medium that can be late, there are no rows of dashes for them."""
+    labels = [row[0] for row in columns_table([("ideal", summary(mean_degree={"mean": None}), "ok")]).rows]
+    assert not {"frames per CS", "bytes per CS", "medium lateness p99 (ms)"} & set(labels)
+    assert "mean degree" in labels

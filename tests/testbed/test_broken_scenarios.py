@@ -166,7 +166,7 @@ WRONG_VALUES = {
     "empty name": Broken(tiny(name="''"), 1, "name", "''", ""),
     "line feed in the name": Broken(tiny(name='"a\\n"'), 1, "name", r"'a\n'", ""),
     "unknown algorithm": Broken(tiny(algorithm="rll"), 2, "algorithm.name", "'rll'", "one of rl", "rl"),
-    "unknown backend": Broken(tiny("backend: simm\n"), 7, "backend", "'simm'", "one of 'sim'"),
+    "unknown backend": Broken(tiny("backend: simm\n"), 7, "backend", "'simm'", "one of sim", "sim"),
     "unknown trace level": Broken(tiny("trace: event\n"), 7, "trace", "'event'", "one of 'metrics', 'cs'"),
     "unknown topology": Broken(tiny(topology="compleet"), 4, "topology.kind", "'compleet'", "one of "),
     "unknown kind of topology": Broken(tiny(topology="\n  kind: ring"), 5, "topology.kind", "'ring'", "one of "),
