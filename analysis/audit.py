@@ -42,6 +42,11 @@ class Audit(Fan):
         """What every check says."""
         return {check.name: check.verdict().as_dict() for check in self._checks}
 
+    def so_far(self) -> str:
+        """A few words for who watches: how far it has come, and what has gone wrong."""
+        broken = [check.name for check in self._checks if check.offences]
+        return f"{self._metrics.entries} entries, {', '.join(broken) + ' FAILED' if broken else 'no offence'}"
+
 
 class LiveAudit(Audit):
     """An audit for `Live` to tell: what happens most, it takes in batches."""

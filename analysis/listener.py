@@ -37,7 +37,7 @@ class Listener:
         """A request is still open at the end."""
 
     def frames(self, t: int, node: None, type: str, count: int, bytes: int) -> None:
-        """So many frames of a type went over the air in the whole run, for the link layer's own purposes or others'."""
+        """So many frames of a type went over the air since the warmup, for the link layer's own purposes or others'."""
 
     def lateness(self, t: int, node: None, medium_ms: dict[str, float]) -> None:
         """How much later than it was due the medium passed datagrams on, where time is real."""

@@ -82,6 +82,11 @@ class Metrics(StepListener):
                 freed_at = t if requested else None
         self._now, self._freed_at = now, freed_at
 
+    @property
+    def entries(self) -> int:
+        """How many counted so far."""
+        return len(self._waits)
+
     def evict(self, t: int, node: int) -> None:
         self._requested[node] = self._leave(t, node)
 

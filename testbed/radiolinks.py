@@ -187,6 +187,11 @@ class RadioLinks(Reach):
         """It comes back in a new life."""
         self._birth(node)
 
+    def forget_frames(self) -> None:
+        """The warmup is over: what was sent before does not count."""
+        self.frames.clear()
+        self.bytes.clear()
+
     # -- the air -----------------------------------------------------------------------------------------------------
 
     def _transmit(self, node: int, transmit: Transmit) -> None:

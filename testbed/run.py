@@ -97,7 +97,7 @@ def _repetition(
 
         def progress(share: float) -> None:
             recorder.flush()
-            report(start + share * width, what)
+            report(start + share * width, f"{what}: {audit.so_far()}")
 
         progress(0.0)
         # Where time is real, every event is told; the simulator, which is in a hurry, tells sums.

@@ -212,6 +212,8 @@ class Simulation(EventQueue):
         )  # fmt: skip
         if scenario.warmup:
             self.at(to_ticks(scenario.warmup), self.driver.forget_counts)
+            if isinstance(self.links, RadioLinks):
+                self.at(to_ticks(scenario.warmup), self.links.forget_frames)
         self.partitions.update()
         if self._is_radio:  # the load starts when links have had time to form
             self.at(to_ticks(scenario.warmup), self.driver.begin)

@@ -51,10 +51,16 @@ class Node(RealTime):
         self._stack = self._make_stack()
         self._follow_absence()
         scenario = beginning.scenario
-        self.at(max(self.now, to_ticks(scenario.warmup)), self._driver.begin)
+        self.at(max(self.now, to_ticks(scenario.warmup)), self._begin)
         if scenario.duration is not None:
             self.at(max(self.now, to_ticks(scenario.duration)), self._driver.stop)
         self.at(self.now, self._stack.begin)
+
+    def _begin(self) -> None:
+        """The load starts; what was sent to find links does not count."""
+        self.frames.clear()
+        self.bytes.clear()
+        self._driver.begin()
 
     def _make_driver(self) -> Driver:
         beginning, node = self._beginning, self._node

@@ -6,6 +6,7 @@ Orders are given when the run's clock says so. Listeners are told later, when al
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -245,6 +246,8 @@ class Orchestrator(EventQueue):
     def _close(self, why: str) -> None:
         """Say what is still open, what was lost, and what every node holds."""
         account, listener, now = self._account, self._listener, self.now
+        said = {str(who): end for who, end in self._ends.items()}
+        (self._folder / "nodes" / "ends.json").write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
         for source, target, id, type, units in account.lost_to_crashes():
             listener.lost(now, source, target, id, type, units, "crash")
         for node, since in sorted(account.holdings.waiting.items()):

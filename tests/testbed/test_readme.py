@@ -37,13 +37,23 @@ def test_there_are_commands_to_try():
     assert {shlex.split(command)[1] for command in commands()} >= {"run", "analyze", "smoke", "list", "new", "doctor"}
 
 
-@pytest.mark.parametrize("command", [one for one in commands() if "reproduce" not in one])
+def tried() -> list[object]:
+    """The commands that are tried; those in real time one after the other."""
+    marks = pytest.mark.xdist_group("stations")
+    return [
+        pytest.param(one, marks=marks) if "loopback" in one else one for one in commands() if "reproduce" not in one
+    ]
+
+
+@pytest.mark.parametrize("command", tried())
 def test_commands(command, workplace, monkeypatch, capsys):
     """Each command line of the README ends well; test_reproduce_rl.py has the one that takes half a minute."""
     words = shlex.split(command)[1:]
     if words[0] == "new":  # writes into the checkout
         monkeypatch.setattr("testbed.rundir.PROJECT", copy_checkout(workplace / "checkout"))
-    if words[0] == "run":
+    if "loopback" in command:
+        words += ["--set", "duration=16"]
+    elif words[0] == "run":
         words += ["--set", "duration=100"]  # the shown run is tried in full below
     expanded = [str(path) for word in words for path in (sorted(workplace.glob(word)) if "*" in word else [word])]
     assert main(expanded) == 0

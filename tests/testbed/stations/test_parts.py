@@ -1,0 +1,114 @@
+"""The small parts that stations are made of."""
+
+import asyncio
+import os
+import time
+
+import pytest
+
+from testbed.link.actions import Transmit
+from testbed.stations.clock import RunClock
+from testbed.stations.control import Control
+from testbed.stations.lateness import Lateness
+from testbed.stations.realtime import RealTime
+from testbed.stations.transport import EVERYBODY, LoopbackTransport
+
+
+def test_the_clock_counts_in_time_units():
+    """Half a second is two units of a quarter."""
+    clock = RunClock(time.monotonic_ns() - 500_000_000, 0.25)
+    assert 2_000_000_000 <= clock.ticks() < 2_100_000_000
+    assert clock.monotonic_s(4_000_000_000) - clock.monotonic_s(0) == pytest.approx(1.0)
+    assert clock.seconds() == pytest.approx(0.5, abs=0.05)
+    assert RunClock(time.monotonic_ns() + 10**9, 1.0).ticks() < 0
+
+
+def test_real_time_runs_what_is_due_in_order():
+    """Also what is planned for the past, and what is planned while something happens; never before its time."""
+    happened = []
+
+    async def live() -> None:
+        queue = RealTime(asyncio.get_running_loop(), RunClock(time.monotonic_ns(), 1.0))
+
+        def happen(name: str, due: int) -> None:
+            happened.append((name, queue.now >= due))
+            if name == "early":
+                queue.at(due + 10_000_000, happen, "planned then", due + 10_000_000)
+
+        queue.at(60_000_000, happen, "late", 60_000_000)
+        queue.at(20_000_000, happen, "early", 20_000_000)
+        queue.at(-5, happen, "past", -5)
+        await asyncio.sleep(0.15)
+
+    asyncio.run(live())
+    assert happened == [("past", True), ("early", True), ("planned then", True), ("late", True)]
+
+
+def test_time_never_goes_back():
+    """Nor begins before the run does."""
+
+    async def look() -> list[int]:
+        queue = RealTime(asyncio.get_running_loop(), RunClock(time.monotonic_ns() + 30_000_000, 1.0))
+        seen = []
+        for _ in range(3):
+            queue.look()
+            seen.append(queue.now)
+            await asyncio.sleep(0.02)
+        return seen
+
+    first, second, third = asyncio.run(look())
+    assert first == second == 0
+    assert third > 0
+
+
+def test_control_messages_and_descriptors():
+    """Whole messages, in order, with what comes along; then the end."""
+    ours, theirs = Control.pair()
+    read, write = os.pipe()
+    ours.send({"do": "one"}, write)
+    ours.send({"do": "two", "text": "é" * 50_000})
+    ours.close()
+    os.close(write)
+    first, fds = theirs.receive()
+    assert first == {"do": "one"}
+    os.write(fds[0], b"x")
+    assert os.read(read, 1) == b"x"
+    assert theirs.receive() == ({"do": "two", "text": "é" * 50_000}, [])
+    assert theirs.receive() == (None, [])
+    theirs.close()
+    os.close(fds[0])
+    os.close(read)
+
+
+def test_nobody_to_speak_to():
+    """Is an error for whoever speaks."""
+    ours, theirs = Control.pair()
+    theirs.close()
+    with pytest.raises(OSError, match=r"\w"):
+        ours.send({"do": "anything"})
+    ours.close()
+
+
+def test_lateness_is_summed_up():
+    """Percentiles to a tenth of a millisecond."""
+    lateness = Lateness()
+    assert lateness.summary() is None
+    for ms in range(1, 101):
+        lateness.note(ms - 0.05)
+    summary = lateness.summary()
+    assert summary == {
+        "mean": pytest.approx(50.45),
+        "p50": pytest.approx(50.0),
+        "p95": pytest.approx(95.0),
+        "p99": pytest.approx(99.0),
+        "max": 99.95,
+    }
+
+
+def test_loopback_addresses():
+    """Everything goes to the medium, with the receiver's number before it; nobody else is listened to."""
+    transport = LoopbackTransport(4711)
+    assert transport.address(Transmit(7, b"data", "Data")) == (b"\0\0\0\7data", ("127.0.0.1", 4711))
+    assert transport.address(Transmit(None, b"x", "Hello"))[0] == EVERYBODY.to_bytes(4) + b"x"
+    assert transport.is_ours(("127.0.0.1", 4711))
+    assert not transport.is_ours(("127.0.0.1", 4712))
