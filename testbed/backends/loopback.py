@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from analysis.listener import Listener
+from testbed.beginning import Beginning
 from testbed.scenario import Scenario
+from testbed.stations.children import MEDIUM, Children
 from testbed.stations.orchestrator import Orchestrator
 
 SUMMARY = "real processes on UDP, a medium of our own between them, real time"
@@ -23,11 +25,21 @@ def missing() -> str | None:
 class Loopback:
     """Stations reach the medium at its port."""
 
-    medium = "testbed.stations.medium"
+    def open(self, children: Children, beginning: Beginning, spec: dict[str, Any]) -> bool:
+        """Start the medium, which will say its port."""
+        children.start(MEDIUM, "testbed.stations.medium", spec)
+        return False
 
     def transport(self, medium_ready: int) -> dict[str, Any]:
         """All a station needs to know is the medium's port."""
         return {"kind": "loopback", "medium_port": medium_ready}
+
+    def descriptors(self, node: int) -> tuple[int, ...]:
+        """A port is all there is."""
+        return ()
+
+    def close(self) -> None:
+        """Nothing was made but processes."""
 
 
 def run_repetition(

@@ -72,10 +72,15 @@ class Children:
         self._listen_to(who, ours)
         ours.send(spec)
 
-    def bear(self, node: int, life: int, transport: dict[str, Any]) -> None:
+    def adopt(self, who: str, control: Control) -> None:
+        """Listen to a process that somebody else has started, and will end."""
+        self._listen_to(who, control)
+
+    def bear(self, node: int, life: int, transport: dict[str, Any], descriptors: tuple[int, ...] = ()) -> None:
         """Have a station forked."""
         ours, theirs = Control.pair()
-        self._controls[NURSERY].send({"node": node, "life": life, "transport": transport}, theirs.fileno())
+        order = {"node": node, "life": life, "transport": transport}
+        self._controls[NURSERY].send(order, theirs.fileno(), *descriptors)
         theirs.close()
         self._listen_to(node, ours)
 

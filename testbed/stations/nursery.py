@@ -10,6 +10,7 @@ import gc
 import os
 import selectors
 import sys
+import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -50,13 +51,16 @@ class Nursery:
                 order, fds = self._control.receive()
                 if order is None:
                     return
-                self._bear(order["node"], order["life"], make_transport(order["transport"]), Control.inherited(fds[0]))
+                self._bear(order, fds)
 
-    def _bear(self, node: int, life: int, transport: Transport, control: Control) -> None:
+    def _bear(self, order: dict[str, Any], fds: list[int]) -> None:
+        node, life = order["node"], order["life"]
         pid = os.fork()
         if pid == 0:
+            control, transport = Control.inherited(fds[0]), make_transport(order["transport"], fds[1:])
             self._become_station(node, life, transport, control)
-        control.close()
+        for fd in fds:
+            os.close(fd)
         self._selector.register(os.pidfd_open(pid), selectors.EVENT_READ, (pid, node, life))
         self._control.send({"born": node, "life": life, "pid": pid})
 
@@ -75,6 +79,9 @@ class Nursery:
             send_output_to(output_path(self._folder, f"{node:03d}"))
             station = Station(self._beginning, node, life, transport, control, self._folder)
             code = asyncio.run(station.live())
+        except BaseException:
+            traceback.print_exc()  # into the station's own output; nobody else is there to tell
+            raise
         finally:
             sys.stdout.flush()
             sys.stderr.flush()

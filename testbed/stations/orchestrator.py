@@ -51,11 +51,17 @@ class StationError(TestbedError):
 class WorldOfStations(Protocol):
     """What differs between worlds: the medium, and how stations get their datagrams to it."""
 
-    medium: str
-    """The module that is the medium's process."""
+    def open(self, children: Children, beginning: Beginning, spec: dict[str, Any]) -> bool:
+        """Start the medium; returns whether it is ready already. If not, it will say so."""
 
     def transport(self, medium_ready: Any) -> dict[str, Any]:
         """What a station is told of its way to the air, from what the medium said when it was ready."""
+
+    def descriptors(self, node: int) -> tuple[int, ...]:
+        """What a station is given on its way."""
+
+    def close(self) -> None:
+        """Everybody is gone: take away what was made for them."""
 
 
 class Orchestrator(EventQueue):
@@ -123,10 +129,13 @@ class Orchestrator(EventQueue):
         """The whole repetition. Whatever happens, no process is left and all logs are put together."""
         (self._folder / "nodes").mkdir(exist_ok=True)
         try:
-            with Children(self._folder) as self._children:
-                self._start()
-                why = self._watch()
-                self._finish()
+            try:
+                with Children(self._folder) as self._children:
+                    self._start()
+                    why = self._watch()
+                    self._finish()
+            finally:
+                self._world.close()
             self._put_together(FOR_EVER)
             self._close(why)
         except BaseException:
@@ -136,8 +145,9 @@ class Orchestrator(EventQueue):
     def _start(self) -> None:
         """Bring everybody up, and begin when all are ready."""
         children = self._children
-        children.start(MEDIUM, self._world.medium, self._spec)
         children.start(NURSERY, "testbed.station", self._spec)
+        if self._world.open(children, self._beginning, self._spec):
+            self._note_medium(None)
         self._await(lambda: {MEDIUM, NURSERY} <= self._ready, START_TIMEOUT_S, "the medium and the stations' parent")
         for node in range(self.scenario.nodes):
             self._bear(node)
@@ -288,11 +298,14 @@ class Orchestrator(EventQueue):
             elif who == NURSERY:
                 self._hear_nursery(message)
             elif who == MEDIUM:
-                self._transport = self._world.transport(message["ready"])
-                self._ready.add(who)
+                self._note_medium(message["ready"])
             else:
                 assert isinstance(who, int)
                 self._hear_station(who, message)
+
+    def _note_medium(self, ready: Any) -> None:
+        self._transport = self._world.transport(ready)
+        self._ready.add(MEDIUM)
 
     def _hear_nursery(self, message: dict[str, Any]) -> None:
         if "ready" in message:
@@ -388,7 +401,7 @@ class Orchestrator(EventQueue):
         tail = self._tails[node] = LogTail(log_path(self._folder, node, life))
         tail.clock = self.now  # it has nothing to say of what was before
         self._timeline.tails.append(tail)
-        self._children.bear(node, life, self._transport)
+        self._children.bear(node, life, self._transport, self._world.descriptors(node))
 
     # -- what has happened -------------------------------------------------------------------------------------------
 

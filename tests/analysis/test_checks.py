@@ -20,6 +20,7 @@ from analysis.checks import (
     Verdict,
     combine,
 )
+from analysis.events import SESSION
 
 # Node 0 uses the unit, hands it to node 1, which uses it and keeps it.
 GOOD = [
@@ -257,6 +258,14 @@ def test_conservation_with_faults() -> None:
     assert (verdict.verdict, verdict.detail) == (OK, "1 of 3 units kept, 2 lost to injected faults")
 
 
+def test_what_a_dead_receiver_had_is_not_lost_twice() -> None:
+    """Its sender cannot know that it arrived, and says that it is lost; who holds it when it dies loses it."""
+    history = [start(), send(1, 0, 1, 1), recv(2, 1, 0, 1), ("crash", 3, 1, 1), lost(5, 0, 1, 1, why="crash")]
+    verdict = judge(Conservation, *history, stop(9, 0, 0, 0))
+    assert (verdict.verdict, verdict.detail) == (OK, "0 of 1 units kept, 1 lost to injected faults")
+    assert judge(Conservation, *history[:3], lost(5, 0, 1, 1, why="crash"), stop(9, 0, 1, 0)).verdict == FAILED
+
+
 def test_conservation_tells_senders_apart() -> None:
     """Ids count up at each sender, so two senders may use the same one."""
     both = [send(1, 0, 1, 1), send(1, 2, 1, 1), recv(2, 1, 2, 1), recv(3, 1, 0, 1)]
@@ -402,6 +411,37 @@ def test_reordering_is_one_offence() -> None:
 def test_order_passes(history: list[Event]) -> None:
     """What links may do."""
     assert judge(Order, start(), *history).verdict == OK
+
+
+def over_radio(*events: Event) -> Verdict:
+    """A history over radio links, where ids are made of session and place."""
+    return judge(Order, start(needs="links, radio", links=()), *events, stop(9, 1, 0, 0))
+
+
+def test_a_session_may_end_with_messages_undelivered() -> None:
+    """Those without units are dropped when it is sealed; the next session begins anew."""
+    first, second = SESSION, 2 * SESSION
+    sent = [send(1, 0, 1, first + n, "Request", 0) for n in (1, 2, 3)]
+    got = [recv(2, 1, 0, first + 1, "Request", 0)]
+    again = [send(3, 0, 1, second + 1, "Request", 0), recv(4, 1, 0, second + 1, "Request", 0)]
+    assert over_radio(*sent, *got, *again).verdict == OK
+    late = recv(5, 1, 0, first + 2, "Request", 0)
+    assert_fails(over_radio(*sent, *got, *again, late), f"receives Request {first + 2} from 0, which is not in transit")
+
+
+def test_within_a_session_nothing_is_left_out() -> None:
+    """Nor overtaken, nor heard twice."""
+    sent = [send(1, 0, 1, SESSION + n, "Request", 0) for n in (1, 2)]
+    assert_fails(over_radio(*sent, recv(2, 1, 0, SESSION + 2, "Request", 0)), f"before {SESSION + 1}")
+    twice = [recv(t, 1, 0, SESSION + 1, "Request", 0) for t in (2, 3)]
+    assert_fails(over_radio(*sent, *twice), f"receives Request {SESSION + 1} from 0, which is not in transit")
+
+
+def test_lost_to_a_crash_although_it_had_arrived() -> None:
+    """Only the receiver knew."""
+    history = [send(1, 0, 1, 1), recv(2, 1, 0, 1), ("crash", 3, 1, 1), lost(5, 0, 1, 1, why="crash")]
+    assert over_radio(*history).verdict == OK
+    assert_fails(over_radio(*history[:2], lost(5, 0, 1, 1, why="fault")), "was not in transit")
 
 
 def test_routed_messages_need_no_link() -> None:

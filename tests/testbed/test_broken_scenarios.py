@@ -213,6 +213,15 @@ CONTRADICTIONS = {
         tiny(duration=None), 1, "duration", "neither duration nor entries", "one of duration"
     ),
     "warmup as long as the run": Broken(tiny("warmup: 50\n"), 7, "warmup", "50", "less than duration, 50"),
+    "ideal links where time is real": Broken(
+        tiny("backend: loopback\nlinks: ideal\n"), 8, "links", "ideal", "radio: loopback is no place for ideal links"
+    ),
+    "time unit where time is real": Broken(
+        tiny("backend: loopback\ntime_unit: 0.0001\n"), 8, "time_unit", "0.0001", "0.001 to 1000 seconds"
+    ),
+    "lose over radio": Broken(
+        fault("at: 1, kind: lose, node: 1") + "links: radio\n", 8, "faults.0.kind", "lose", "with ideal links only"
+    ),
     "link to no node": Broken(explicit("[0, 1]", "[1, 5]"), 8, "topology.links.1", "[1, 5]", "two different nodes"),
     "link to oneself": Broken(explicit("[0, 1]", "[1, 1]"), 8, "topology.links.1", "[1, 1]", "two different nodes"),
     "link twice": Broken(explicit("[0, 1]", "[1, 0]"), 8, "topology.links.1", "[1, 0]", "two different nodes"),
