@@ -110,7 +110,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_guest(commands: Any) -> None:
-    guest = _command(commands, "guest", None, "a throwaway Linux guest that has Wi-Fi radios, whatever this machine has")
+    guest = _command(
+        commands, "guest", None, "a throwaway Linux guest that has Wi-Fi radios, whatever this machine has"
+    )
     actions = guest.add_subparsers(title="actions", metavar="ACTION", required=True)
 
     one = _command(actions, "prepare", _guest_prepare, "fetch and build what guests boot from, once, into the cache")
@@ -121,8 +123,12 @@ def _add_guest(commands: Any) -> None:
     one.usage = "testbed guest run [options] -- COMMAND..."
     one.add_argument("--cpus", type=int, default=2, metavar="N", help="processors of the guest (2)")
     one.add_argument("--memory", type=int, default=1024, metavar="MB", help="memory of the guest (1024)")
-    one.add_argument("--accel", choices=("auto", "kvm", "tcg"), default="auto", help="kvm if it works, or as said (auto)")
-    one.add_argument("--timeout", type=float, metavar="S", help="end the command after so many seconds, with exit code 124")
+    one.add_argument(
+        "--accel", choices=("auto", "kvm", "tcg"), default="auto", help="kvm if it works, or as said (auto)"
+    )
+    one.add_argument(
+        "--timeout", type=float, metavar="S", help="end the command after so many seconds, with exit code 124"
+    )
     one.add_argument("--send", action="append", default=[], metavar="PATH[:GUEST_PATH]",
                      help="put a file or folder into the guest first (may be repeated)")  # fmt: skip
     one.add_argument("--bring", action="append", default=[], metavar="GUEST_PATH:DIR",

@@ -9,6 +9,7 @@ It runs as process 1 of a guest and refuses to run anywhere else.
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import importlib
 import json
@@ -18,6 +19,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -28,6 +30,7 @@ WARM = (
     "testbed.cli", "testbed.scenario", "testbed.run", "testbed.report", "testbed.backends.sim", "asyncio", "pyroute2",
 )  # fmt: skip
 """Imported ahead, in this order; one that is missing is left out."""
+_RNDRESEEDCRNG = 0x5207  # linux/random.h
 _CANNOT_RUN, _NOT_FOUND = 126, 127  # the shell's exit codes
 
 
@@ -45,11 +48,10 @@ class Agent:
         self._port = port
         self._frames = Frames()
         self._cold = list(WARM)
-        self._started = time.monotonic()
 
     def serve(self) -> NoReturn:
         """Answer requests until the host goes away."""
-        self._send(message(ready=time.monotonic()))
+        self._send(message(ready=True))
         while True:
             self._warm_up_until_asked()
             request = self._next_message()
@@ -72,6 +74,20 @@ class Agent:
             os.close(end)
         code = self._follow(child, {read: kind for kind, (read, _) in outputs.items()})
         self._send(message(exit=code))
+
+    def _do_warm(self) -> None:
+        """Import everything, for a snapshot."""
+        self._wait_for_modules()
+        self._warm_up(lambda: False)
+        self._send(message(error=None))
+
+    def _do_begin(self, time: float, seed: str) -> None:
+        """Set the clock, and make this guest draw other random numbers than all that began with the same snapshot."""
+        _set_clock(time)
+        with open("/dev/urandom", "wb") as generator:
+            generator.write(bytes.fromhex(seed))
+            fcntl.ioctl(generator, _RNDRESEEDCRNG)
+        self._send(message(error=None))
 
     def _do_signal(self, number: int) -> None:
         """The command it was meant for has ended."""
@@ -211,10 +227,14 @@ def _be_testbed(arguments: list[str]) -> int:
     os.closerange(3, 100)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.argv = ["testbed", *arguments]
-    sys.stdin = open(0, closefd=False)
-    sys.stdout = open(1, "w", buffering=1, closefd=False)  # lines as they come: somebody may watch
-    sys.stderr = open(2, "w", buffering=1, closefd=False)
+    sys.stdin = os.fdopen(0, closefd=False)
+    sys.stdout = os.fdopen(1, "w", buffering=1, closefd=False)  # lines as they come: somebody may watch
+    sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
     return main(arguments)
+
+
+def _set_clock(seconds: float) -> None:
+    time.clock_settime(time.CLOCK_REALTIME, seconds)
 
 
 def _spawn(argv: list[str], **descriptors: int) -> int:
@@ -243,14 +263,12 @@ def _signal(child: int, request: dict[str, Any]) -> None:
 
 def _kill_all() -> None:
     """Kill every process but this one, which is what -1 means to process 1."""
-    try:
+    with suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 def _reap(child: int) -> None:
-    """Orphans become children of process 1, which must ask after each when it has ended; `child` is waited for apart."""
+    """Orphans become children of process 1, which must wait for each that ends; `child` is waited for apart."""
     while True:
         try:
             found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)

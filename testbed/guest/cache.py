@@ -18,7 +18,8 @@ from typing import Any
 
 from testbed.errors import BackendError
 
-_KEPT = 3
+_KEPT = {"snapshot": 2}
+_KEPT_OTHERS = 3
 """Artefacts of a kind that stay, the most recently used: enough for a few environments side by side."""
 
 
@@ -48,8 +49,18 @@ def build_once(kind: str, key: str, build: Callable[[Path], None]) -> Path:
                 partial = path.with_name(f".partial-{path.name}")
                 build(partial)
                 partial.rename(path)
-    with suppress(OSError):  # another user's cache may be read-only; then nothing is pruned either
+    return find(kind, key) or path
+
+
+def find(kind: str, key: str) -> Path | None:
+    """The artefact `<kind>-<key>` if it is there, which counts as a use of it."""
+    path = folder() / f"{kind}-{key}"
+    try:
         os.utime(path)
+    except FileNotFoundError:
+        return None
+    except OSError:  # somebody else's, which we may read
+        pass
     return path
 
 
@@ -66,8 +77,8 @@ def tidy() -> None:
         for path in folder().iterdir():
             if not path.name.startswith("."):
                 by_kind.setdefault(path.name.partition("-")[0], []).append(path)
-        for paths in by_kind.values():
-            for path in sorted(paths, key=lambda path: -path.stat().st_mtime)[_KEPT:]:
+        for kind, paths in by_kind.items():
+            for path in sorted(paths, key=lambda path: -path.stat().st_mtime)[_KEPT.get(kind, _KEPT_OTHERS) :]:
                 _remove(path)
 
 
@@ -92,7 +103,7 @@ def recall(name: str) -> Any:
     """What was remembered under a name since this machine started, or None."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         held = json.loads((folder() / f".{name}.json").read_text())
-        if held["boot"] == _boot_id():
+        if held["boot"] == boot_id():
             return held["value"]
     return None
 
@@ -102,9 +113,10 @@ def remember(name: str, value: Any) -> None:
     path = folder() / f".{name}.json"
     with suppress(OSError):  # what cannot be remembered is found out anew
         partial = path.with_suffix(f".{os.getpid()}")
-        partial.write_text(json.dumps({"boot": _boot_id(), "value": value}))
+        partial.write_text(json.dumps({"boot": boot_id(), "value": value}))
         partial.replace(path)
 
 
-def _boot_id() -> str:
+def boot_id() -> str:
+    """Changes whenever the host is started."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()

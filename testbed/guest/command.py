@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import InputError
-from testbed.guest.host import Guest, prepare
+from testbed.guest.host import Guest
+from testbed.guest.images import prepare
 from testbed.guest.layout import WORK
 
 
@@ -49,7 +50,8 @@ def run_in_guest(
     brought = list(map(parse_bring, bring))
     with Guest(cpus=cpus, memory_mb=memory_mb, accel=accel) as guest:
         if verbose:
-            print(f"testbed: guest is up after {guest.boot_s:.1f} s ({guest.accel})", file=sys.stderr)
+            how = "restored" if guest.is_restored else "booted"
+            print(f"testbed: guest {how} in {guest.boot_s:.1f} s ({guest.accel})", file=sys.stderr)
         return guest.run(command, timeout_s=timeout_s, send=sent, bring=brought)
 
 

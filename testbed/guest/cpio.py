@@ -1,4 +1,4 @@
-"""Writes the archive a kernel takes as its initial file system (cpio, format `newc`), so that no cpio tool is needed."""
+"""Writes the archive a kernel takes as its first file system (cpio, format `newc`), so that no cpio tool is needed."""
 
 from __future__ import annotations
 

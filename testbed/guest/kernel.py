@@ -158,7 +158,9 @@ def _decompress(data: bytes) -> bytes:
     if data.startswith(b"\x1f\x8b"):
         return zlib.decompressobj(31).decompress(data)
     if data.startswith(b"\x28\xb5\x2f\xfd") and find("zstd"):
-        return subprocess.run([tool("zstd"), "-dcq"], input=data, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+        return subprocess.run(
+            [tool("zstd"), "-dcq"], input=data, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ).stdout
     return data
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 PROJECT = "/testbed"
-"""The project's code and scenarios, fresh at every boot."""
+"""The project's code, fresh at every boot, and its scenarios."""
 PACKAGES = "/opt/packages"
 """The Python packages that the project needs."""
 START = "/sbin/start-agent"

@@ -13,19 +13,18 @@ from pathlib import Path
 from typing import BinaryIO
 
 ROOT = Path(__file__).resolve().parents[2]
-CONTENTS = ("agents", "analysis", "testbed", "scenarios")
+PACKAGES = ("agents", "analysis", "testbed")
 
 
 def project_archive(root: Path = ROOT) -> BinaryIO:
     """The archive, in a file that has no name and so cannot be left behind."""
-    for package in ("agents", "analysis", "testbed"):
+    for package in PACKAGES:
         # As importing it would; where nothing can be written, the guest does the work at every boot.
         compileall.compile_dir(root / package, quiet=2)
     file = os.fdopen(os.memfd_create("testbed-project"), "w+b")
     with tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-        for name in CONTENTS:
-            if (root / name).exists():
-                archive.add(root / name, name, filter=_only_ours)
+        for package in PACKAGES:
+            archive.add(root / package, package, filter=_only_ours)
     file.flush()
     return file
 
@@ -38,4 +37,3 @@ def _only_ours(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
     entry.uid = entry.gid = 0
     entry.uname = entry.gname = "root"
     return entry if entry.isfile() or entry.isdir() else None
-

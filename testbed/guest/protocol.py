@@ -1,9 +1,14 @@
 """What host and agent say to each other over one virtio-serial port: frames of a kind, a length and a body.
 
-The host says MESSAGE {"do": "run", "argv", "cwd", "env"}, {"do": "signal", "number"}, {"do": "put"} (then DATA frames of
-a tar archive, an empty one last) or {"do": "get", "path"}. The agent says MESSAGE {"ready"} once; then OUT and ERR
-frames while a command runs and MESSAGE {"exit": code}; after `put` MESSAGE {"error": text or null}; after `get` DATA
-frames of a tar archive and MESSAGE {"error": text or null}. One request at a time; only `signal` comes in between.
+The agent says MESSAGE {"ready": true} once. Then the host asks, one thing at a time, and the agent answers:
+
+    MESSAGE {"do": "begin", "time", "seed"}       MESSAGE {"error": null}
+    MESSAGE {"do": "warm"}                        MESSAGE {"error": null}
+    MESSAGE {"do": "run", "argv", "cwd", "env"}   OUT and ERR frames while it runs, then MESSAGE {"exit": code}
+    MESSAGE {"do": "signal", "number"}            nothing; only while a command runs
+    MESSAGE {"do": "put"}, then DATA frames of    MESSAGE {"error": text or null}
+    a tar archive, an empty one last
+    MESSAGE {"do": "get", "path"}                 DATA frames of a tar archive, then MESSAGE {"error": text or null}
 
 This module runs on both sides and imports next to nothing, because imports are what a guest is slow at.
 """

@@ -7,11 +7,10 @@ import os
 import signal
 import socket
 import subprocess
-import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from testbed.guest.images import Images
 from testbed.guest.layout import PORT
 from testbed.guest.needs import tool
 
@@ -24,31 +23,21 @@ _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None)
 
 
-@dataclass(frozen=True)
-class Images:
-    """What a guest boots from."""
-
-    kernel: Path
-    initramfs: Path
-    root: Path
-
-
 class Qemu:
-    """A running QEMU. Its console goes to a file without a name, the agent's port to `socket`."""
+    """A running QEMU. Its console goes to a file without a name, the agent's port and QEMU's monitor to sockets."""
 
-    def __init__(self, images: Images, project: BinaryIO, *, accel: str, cpus: int, memory_mb: int) -> None:
-        self.socket, theirs = socket.socketpair()
-        self._console = tempfile.TemporaryFile()
-        with theirs:
-            command = command_line(
-                images, project.fileno(), theirs.fileno(), accel=accel, cpus=cpus, memory_mb=memory_mb
-            )
+    def __init__(self, images: Images, project: BinaryIO, *more: str, accel: str, cpus: int, memory_mb: int) -> None:
+        self.port, port = socket.socketpair()
+        self.monitor, monitor = socket.socketpair()
+        self._console = os.fdopen(os.memfd_create("console"), "w+b")
+        with port, monitor:
+            theirs = {"project": project.fileno(), "port": port.fileno(), "monitor": monitor.fileno()}
             self._process = subprocess.Popen(
-                command,
+                [*command_line(images, **theirs, accel=accel, cpus=cpus, memory_mb=memory_mb), *more],
                 stdin=subprocess.DEVNULL,
                 stdout=self._console,
                 stderr=self._console,
-                pass_fds=(project.fileno(), theirs.fileno()),
+                pass_fds=tuple(theirs.values()),
                 start_new_session=True,  # Ctrl-C is for us; what becomes of the guest is our decision
                 preexec_fn=_die_with_parent,
             )
@@ -57,6 +46,11 @@ class Qemu:
         """What the kernel, the first process and QEMU itself have printed."""
         size = os.fstat(self._console.fileno()).st_size
         return os.pread(self._console.fileno(), size, 0).decode(errors="replace")
+
+    def last_words(self) -> str:
+        """The end of what the console shows, for one line."""
+        lines = [line.strip() for line in self.console().splitlines() if line.strip()]
+        return f"its console says: {' / '.join(lines[-3:])}" if lines else "its console is empty"
 
     def has_ended(self) -> bool:
         return self._process.poll() is not None
@@ -69,14 +63,14 @@ class Qemu:
         """End it at once: the guest has nothing that it would have to write back."""
         self._process.kill()
         self._process.wait()
-        self.socket.close()
-        self._console.close()
+        for file in (self.port, self.monitor, self._console):
+            file.close()
 
 
 def command_line(
-    images: Images, project: int, port: int, *, accel: str, cpus: int, memory_mb: int
+    images: Images, *, project: int, port: int, monitor: int, accel: str, cpus: int, memory_mb: int
 ) -> list[str | Path]:
-    """QEMU's arguments; `project` and `port` are descriptors that it inherits."""
+    """QEMU's arguments; `project`, `port` and `monitor` are descriptors that it inherits."""
     return [
         tool("qemu-system-x86_64"),
         "-machine", "q35", "-accel", "kvm" if accel == "kvm" else "tcg,thread=multi", "-cpu", "max",
@@ -91,6 +85,7 @@ def command_line(
         "-device", "virtio-blk-pci,drive=project",
         "-device", "virtio-serial-pci",
         "-chardev", f"socket,id=control,fd={port}", "-device", f"virtserialport,chardev=control,name={PORT}",
+        "-chardev", f"socket,id=monitor,fd={monitor}", "-mon", "chardev=monitor,mode=control",
     ]  # fmt: skip
 
 

@@ -204,12 +204,13 @@ def _is_elf(path: Path) -> bool:
 def _compile(tree: Path, library: Path) -> None:
     """Compile what the host has not; what is up to date is left alone."""
     for folder in (str(library), PACKAGES):
-        command = [sys.executable, "-m", "compileall", "-qq", "-j0", "-s", str(tree), "-p", "/", tree / folder.lstrip("/")]
+        options = ["-qq", "-j0", "-s", str(tree), "-p", "/"]  # compiled as if it were where it will be
+        command = [sys.executable, "-m", "compileall", *options, str(tree / folder.lstrip("/"))]
         subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def _make_image(tree: Path, path: Path) -> None:
-    files = [file for file in tree.rglob("*")]
+    files = list(tree.rglob("*"))
     blocks = sum(-(-file.lstat().st_size // 4096) for file in files)
     options = ["-q", "-F", "-t", "ext4", "-b", "4096", "-O", "^has_journal,^metadata_csum,^64bit,^resize_inode"]
     inodes = len(files) + 100
