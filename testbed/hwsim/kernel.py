@@ -1,0 +1,116 @@
+"""Calls of Linux that Python 3.11 does not have: namespaces, modules, and dying with one's parent."""
+
+from __future__ import annotations
+
+import ctypes
+import gzip
+import lzma
+import os
+import platform
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from testbed.errors import BackendError
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_CLONE_NEWNET = 0x40000000
+_PR_SET_PDEATHSIG, _PR_SET_TIMERSLACK = 1, 29
+_FINIT_MODULE = {"x86_64": 313, "aarch64": 273}
+_INIT_MODULE = {"x86_64": 175, "aarch64": 105}
+_OWN_NAMESPACE = "/proc/thread-self/ns/net"
+_MODULE = "mac80211_hwsim"
+
+
+def _call(what: str, result: int) -> None:
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"{what}: {os.strerror(code)}")
+
+
+def current_namespace() -> int:
+    """A descriptor of the network namespace that the calling thread is in."""
+    return os.open(_OWN_NAMESPACE, os.O_RDONLY | os.O_CLOEXEC)
+
+
+def enter_namespace(descriptor: int) -> None:
+    """Move the calling thread into a network namespace, and what it forks afterwards with it."""
+    _call("setns", _LIBC.setns(descriptor, _CLONE_NEWNET))
+
+
+def new_namespace() -> None:
+    """Move the calling thread into a network namespace of its own."""
+    _call("unshare", _LIBC.unshare(_CLONE_NEWNET))
+
+
+@contextmanager
+def namespace_kept() -> Iterator[None]:
+    """Whatever namespaces the calling thread goes through, it is back afterwards."""
+    before = current_namespace()
+    try:
+        yield
+    finally:
+        enter_namespace(before)
+        os.close(before)
+
+
+def die_with_parent(parent: int) -> None:
+    """Have the kernel kill this process when `parent`, which has just forked it, dies in whatever way."""
+    _call("prctl", _LIBC.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0))
+    if os.getppid() != parent:  # it died before the call
+        os._exit(1)
+
+
+def be_punctual() -> None:
+    """Have short sleeps end on time, not 50 µs late."""
+    _call("prctl", _LIBC.prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0))
+
+
+def load_hwsim(modules: Path | None = None) -> None:
+    """Load the kernel's module of virtual radios, without any radio, and whatever it depends on."""
+    if Path("/sys/module", _MODULE).exists():
+        return
+    folder = modules or Path("/lib/modules", platform.release())
+    for path in load_order(folder, _MODULE):
+        _insert(path, "radios=0" if path.name.startswith(_MODULE + ".") else "")
+
+
+def load_order(folder: Path, module: str) -> list[Path]:
+    """The files of a module and of all that it depends on, in the order in which they are loaded."""
+    try:
+        lines = (folder / "modules.dep").read_text().splitlines()
+    except OSError:
+        lines = []
+    for line in lines:
+        name, _, needs = line.partition(":")
+        if Path(name).name.partition(".")[0].replace("-", "_") == module:
+            return [folder / need for need in (*reversed(needs.split()), name)]
+    raise BackendError(
+        f"the kernel {platform.release()} has no {module}: run `testbed guest`, which brings one that has"
+    )
+
+
+def _insert(path: Path, options: str) -> None:
+    name = path.name.partition(".")[0].replace("-", "_")
+    if Path("/sys/module", name).exists():
+        return
+    machine = platform.machine()
+    try:
+        data = path.read_bytes()
+        if path.suffix == ".xz":
+            data = lzma.decompress(data)
+        elif path.suffix == ".gz":
+            data = gzip.decompress(data)
+        if path.suffix == ".zst":  # only the kernel can unpack it, and only a new one
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            _call("finit_module", _LIBC.syscall(_FINIT_MODULE[machine], descriptor, options.encode(), 4))
+            os.close(descriptor)
+        else:
+            _call(
+                "init_module",
+                _LIBC.syscall(_INIT_MODULE[machine], data, ctypes.c_ulong(len(data)), options.encode()),
+            )
+    except (OSError, KeyError) as error:
+        fix = f"`modprobe {_MODULE} radios=0` as root may say more"
+        raise BackendError(f"cannot load the kernel module {name} ({error}): {fix}") from None

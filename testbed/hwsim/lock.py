@@ -1,0 +1,78 @@
+"""Which runs are alive: each holds a lock on a file of its own, which the kernel lets go of when it dies."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from testbed.errors import BackendError
+
+FOLDER = Path("/run/testbed")
+_SUFFIX = ".hwsim"
+_held: set[Path] = set()
+"""By this process: to look whether it is held would let go of it, for closing any descriptor of the file does."""
+
+
+class Lock:
+    """A run's, held by the process that took it and by none that it forks (`lockf`, not `flock`)."""
+
+    def __init__(self, run: str, folder: Path | None = None) -> None:
+        self.run = run
+        self._path = (folder or FOLDER) / (run + _SUFFIX)
+        self._descriptor = -1
+
+    def take(self) -> None:
+        """Refused if a living run has the name."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self.forget()
+            raise BackendError(f"a run called {self.run} is under way ({self._path} is locked)") from None
+        _held.add(self._path)
+        os.ftruncate(self._descriptor, 0)
+        os.write(self._descriptor, f"{os.getpid()}\n".encode())
+
+    def release(self) -> None:
+        """Let go, and take the file away."""
+        if self._descriptor >= 0:
+            self._path.unlink(missing_ok=True)
+            _held.discard(self._path)
+            self.forget()
+
+    def forget(self) -> None:
+        """Close the descriptor: in a forked process, which never had the lock, this leaves the lock alone."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def is_alive(run: str, folder: Path | None = None) -> bool:
+    """Whether a process holds a run's lock."""
+    path = (folder or FOLDER) / (run + _SUFFIX)
+    if path in _held:
+        return True
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def remove_stale(folder: Path | None = None) -> list[str]:
+    """Take away the files of runs that died; their names."""
+    stale = []
+    for path in sorted((folder or FOLDER).glob("*" + _SUFFIX)):
+        run = path.name.removesuffix(_SUFFIX)
+        if not is_alive(run, folder):
+            path.unlink(missing_ok=True)
+            stale.append(run)
+    return stale
