@@ -38,6 +38,10 @@ class Loopback:
         """A port is all there is."""
         return ()
 
+    def welcome(self, children: Children, node: int, port: int) -> None:
+        """The medium knows stations by their ports."""
+        children.tell(MEDIUM, {"do": "station", "node": node, "port": port})
+
     def close(self) -> None:
         """Nothing was made but processes."""
 

@@ -3,6 +3,7 @@
 BACKENDS: dict[str, str] = {
     "sim": "testbed.backends.sim",
     "loopback": "testbed.backends.loopback",
+    "hwsim": "testbed.backends.hwsim",
 }
 """Each module has `SUMMARY`, `REAL_TIME`, `missing()` (None, or one line on what to install) and `run_repetition(...)`.
 

@@ -67,6 +67,16 @@ def be_punctual() -> None:
     _call("prctl", _LIBC.prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0))
 
 
+def has_hwsim(modules: Path | None = None) -> bool:
+    """Whether the module is loaded or can be."""
+    if Path("/sys/module", _MODULE).exists():
+        return True
+    try:
+        return bool(load_order(modules or Path("/lib/modules", platform.release()), _MODULE))
+    except BackendError:
+        return False
+
+
 def load_hwsim(modules: Path | None = None) -> None:
     """Load the kernel's module of virtual radios, without any radio, and whatever it depends on."""
     if Path("/sys/module", _MODULE).exists():

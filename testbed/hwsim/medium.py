@@ -38,9 +38,9 @@ from testbed.hwsim import hwsim, kernel, netlink
 from testbed.hwsim.capture import Capture
 from testbed.hwsim.decide import Decisions, Settings, Try
 from testbed.hwsim.hearing import GivenPairs, Hearing, Places
-from testbed.hwsim.lateness import Lateness
 from testbed.hwsim.radios import Radios
 from testbed.mobility.trajectory import Position
+from testbed.stations.lateness import Lateness
 
 _BUFFER_BYTES = 8 << 20
 _SEND_BYTES = 1 << 17

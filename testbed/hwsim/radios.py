@@ -118,6 +118,10 @@ class Radios:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
+    def namespace(self, node: int) -> int:
+        """The descriptor of a node's namespace, to be given to its station."""
+        return self._stations[node].namespace
+
     def enter(self, node: int) -> None:
         """Move the calling process, a station's, into the namespace of a node, and let go of all others."""
         kernel.enter_namespace(self._stations[node].namespace)

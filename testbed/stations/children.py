@@ -36,6 +36,7 @@ class Children:
         self._controls: dict[Who, Control] = {}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._pids: dict[int, int] = {}  # of stations, by node
+        self._adopted: list[str] = []
 
     def __enter__(self) -> Self:
         return self
@@ -47,6 +48,8 @@ class Children:
             process.kill()
         for process in self._processes.values():
             process.wait()
+        for who in self._adopted:
+            self._forget(who)
         while self._controls and any(True for _ in self.hear(_GONE_TIMEOUT_S)):
             pass  # until the last of them has closed its end
         for control in self._controls.values():
@@ -74,6 +77,7 @@ class Children:
 
     def adopt(self, who: str, control: Control) -> None:
         """Listen to a process that somebody else has started, and will end."""
+        self._adopted.append(who)
         self._listen_to(who, control)
 
     def bear(self, node: int, life: int, transport: dict[str, Any], descriptors: tuple[int, ...] = ()) -> None:
@@ -107,8 +111,7 @@ class Children:
             who: Who = key.data
             message, _ = self._controls[who].receive()
             if message is None:
-                self._selector.unregister(self._controls[who])
-                self._controls.pop(who).close()
+                self._forget(who)
             yield who, message
 
     def last_words(self, who: Who) -> str:
@@ -117,9 +120,13 @@ class Children:
         lines = path.read_text(encoding="utf-8", errors="replace").split("\n") if path.exists() else []
         return next((line.strip() for line in reversed(lines) if line.strip()), "it printed nothing")
 
+    def _forget(self, who: Who) -> None:
+        control = self._controls.pop(who, None)
+        if control is not None:
+            self._selector.unregister(control)
+            control.close()
+
     def _listen_to(self, who: Who, control: Control) -> None:
-        if who in self._controls:  # an earlier life, which is dead and has not been heard out
-            self._selector.unregister(self._controls[who])
-            self._controls[who].close()
+        self._forget(who)  # an earlier life, which is dead and has not been heard out
         self._controls[who] = control
         self._selector.register(control, selectors.EVENT_READ, who)

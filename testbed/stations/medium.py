@@ -88,7 +88,7 @@ class LoopbackMedium:
         elif what == "forbid":
             self._forbidden = {link_of(a, b) for a, b in order["pairs"]}
         elif what == "finish":
-            self._control.send({"end": {"lateness_ms": self._lateness.summary(), "counts": self._counts}})
+            self._control.send({"end": {"lateness_ms": self._lateness.summary_ms(), "counts": self._counts}})
             return False
         return True
 
@@ -137,7 +137,7 @@ class LoopbackMedium:
         due = self._due
         while due and due[0][0] <= (now := time.monotonic_ns()):
             when, _, target, data = heappop(due)
-            self._lateness.note((now - when) / 1e6)
+            self._lateness.note(now - when)
             try:
                 self._socket.sendto(data, (LOOPBACK, self._ports[target]))
                 self._counts["delivered"] += 1

@@ -60,6 +60,9 @@ class WorldOfStations(Protocol):
     def descriptors(self, node: int) -> tuple[int, ...]:
         """What a station is given on its way."""
 
+    def welcome(self, children: Children, node: int, port: int) -> None:
+        """A station has come up, and listens on a port."""
+
     def close(self) -> None:
         """Everybody is gone: take away what was made for them."""
 
@@ -318,7 +321,7 @@ class Orchestrator(EventQueue):
     def _hear_station(self, node: int, message: dict[str, Any]) -> None:
         if "ready" in message:
             self._ready.add(node)
-            self._children.tell(MEDIUM, {"do": "station", "node": node, "port": message["ready"]})
+            self._world.welcome(self._children, node, message["ready"])
             if self._clock is not None:  # it has come back
                 self._children.tell(node, {"do": "start", "epoch": self._clock.epoch_ns})
             return

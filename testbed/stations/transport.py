@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from typing import Any, Protocol
 
+from testbed.hwsim import kernel, names
 from testbed.link.actions import Transmit
 
 LOOPBACK = "127.0.0.1"
@@ -51,6 +53,32 @@ class LoopbackTransport:
         return source == self._medium
 
 
+class NamespaceTransport:
+    """Over the only interface of a network namespace, in the network that all stations' radios are in."""
+
+    def __init__(self, namespace: int) -> None:
+        self._namespace = namespace
+        self._own = ""
+
+    def open(self, node: int) -> socket.socket:
+        """Move this process into the namespace, for good."""
+        kernel.enter_namespace(self._namespace)
+        os.close(self._namespace)
+        self._own = names.address(node)
+        opened = udp_socket(("", names.PORT))
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        return opened
+
+    def address(self, transmit: Transmit) -> tuple[bytes, Address]:
+        """A unicast is tried again by the radio until it is acknowledged, a broadcast is not."""
+        ip = names.broadcast_address() if transmit.to is None else names.address(transmit.to)
+        return transmit.data, (ip, names.PORT)
+
+    def is_ours(self, source: Address) -> bool:
+        """Anybody in the namespace came over the air; our own broadcasts come back to us."""
+        return source[1] == names.PORT and source[0] != self._own
+
+
 def udp_socket(address: Address) -> socket.socket:
     """A socket bound to an address, with room for bursts."""
     opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -62,5 +90,6 @@ def udp_socket(address: Address) -> socket.socket:
 
 def make_transport(spec: dict[str, Any], descriptors: list[int]) -> Transport:
     """As the orchestrator describes it, with what it gave along."""
-    assert spec["kind"] == "loopback"
-    return LoopbackTransport(spec["medium_port"])
+    if spec["kind"] == "loopback":
+        return LoopbackTransport(spec["medium_port"])
+    return NamespaceTransport(*descriptors)

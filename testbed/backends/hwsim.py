@@ -1,0 +1,93 @@
+"""`hwsim`: Linux's own Wi-Fi stack on virtual radios, every station in a network namespace, our medium between them.
+
+It needs root and a kernel with mac80211_hwsim. Where there is none, the same run happens in a guest that has one.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from analysis.listener import Listener
+from testbed.beginning import Beginning
+from testbed.guest.needs import missing as missing_for_guest
+from testbed.hwsim.kernel import has_hwsim
+from testbed.linkchoice import RadioChoice
+from testbed.radio.radio import Radio
+from testbed.scenario import Scenario
+from testbed.stations.children import MEDIUM, Children
+from testbed.stations.control import Control
+from testbed.stations.orchestrator import Orchestrator
+
+SUMMARY = "Linux's own Wi-Fi stack on virtual radios (mac80211_hwsim), real time; in a guest where the kernel has none"
+REAL_TIME = True
+
+
+def missing() -> str | None:
+    """What this machine lacks; a guest makes up for a kernel without Wi-Fi."""
+    return None if runs_here() else missing_for_guest()
+
+
+def runs_here() -> bool:
+    """Whether this kernel has virtual radios, and we may make some."""
+    return os.geteuid() == 0 and has_hwsim()
+
+
+class VirtualRadios:
+    """A radio to a station, and a medium that hears them all."""
+
+    def __init__(self, pcap: Path | None) -> None:
+        self._pcap = pcap
+        self._made = ExitStack()
+
+    def open(self, children: Children, beginning: Beginning, spec: dict[str, Any]) -> bool:
+        """Make radios and the medium, and see that it works."""
+        from testbed.hwsim.decide import Settings
+        from testbed.hwsim.medium import MediumProcess, Plan
+        from testbed.hwsim.prove import prove
+        from testbed.hwsim.radios import Radios
+
+        scenario, links = beginning.scenario, beginning.scenario.links
+        assert isinstance(links, RadioChoice), "stations have no other links"
+        self._radios = Radios(secrets.token_hex(3), scenario.nodes, scenario.radio or Radio())
+        self._made.enter_context(self._radios)
+        pairs = list(beginning.graph.links())
+        settings = Settings(loss=links.loss, duplicate=links.duplicate)
+        plan = Plan(beginning.geometry, pairs, settings, self._pcap, beginning.streams.of("medium"))
+        medium = self._made.enter_context(MediumProcess(self._radios, plan))
+        prove(self._radios, medium, beginning.geometry, pairs)
+        children.adopt(MEDIUM, Control(medium.control))
+        return True
+
+    def transport(self, medium_ready: Any) -> dict[str, Any]:
+        """A station needs to know nothing but its namespace."""
+        return {"kind": "hwsim"}
+
+    def descriptors(self, node: int) -> tuple[int, ...]:
+        """The namespace."""
+        return (self._radios.namespace(node),)
+
+    def welcome(self, children: Children, node: int, port: int) -> None:
+        """The medium knows radios by their addresses."""
+
+    def close(self) -> None:
+        """The radios go, and the namespaces with them."""
+        self._made.close()
+
+
+def run_repetition(
+    scenario: Scenario,
+    repetition: int,
+    listener: Listener,
+    report: Callable[[float], None],
+    folder: Path,
+    *,
+    pcap: bool = False,
+) -> None:
+    """Run one repetition of a scenario, telling the listener everything."""
+    world = VirtualRadios(folder / "air.pcap" if pcap else None)
+    Orchestrator(scenario, repetition, world, listener, report, folder).run_all()
