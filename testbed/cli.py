@@ -63,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_overrides(one)
     _add_out(one)
     _add_json(one)
+    one.add_argument("--pcap", action="store_true", help="capture the air into the run directory, where there is any")
 
     one = _command(commands, "compare", _compare, "run several algorithms, or worlds, on one scenario, side by side")
     one.add_argument("scenario", type=Path, metavar="SCENARIO", help="a YAML file")
@@ -196,7 +197,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     scenario = load(_locate(arguments.scenario), _overrides(arguments))
     with Progress() as progress:
-        result = run(scenario, arguments.out, progress)
+        result = run(scenario, arguments.out, progress, pcap=arguments.pcap)
     if arguments.json:
         _print_json({"run_dir": str(result.path), **result.summary})
     else:

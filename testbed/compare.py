@@ -23,7 +23,7 @@ from analysis.tables import Table, number
 from testbed import yamlfile
 from testbed.errors import InputError
 from testbed.parallel import Job, spread
-from testbed.run import Report
+from testbed.progress import Report
 from testbed.scenario import Scenario, loads
 
 COMPARED = {"waiting_time": "waiting time (time units)", "messages_per_cs": "messages per CS entry (messages)"}

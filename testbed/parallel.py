@@ -18,7 +18,8 @@ from typing import Any
 
 from analysis.audit import Live, LiveAudit
 from testbed.errors import TestbedError
-from testbed.run import Report, load_backend, no_report
+from testbed.progress import Report
+from testbed.run import load_backend, no_report
 from testbed.scenario import Scenario, loads
 
 _PR_SET_PDEATHSIG = 1

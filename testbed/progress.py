@@ -1,24 +1,39 @@
-"""Progress on a terminal: one line on stderr that is rewritten. Nothing at all if nobody watches."""
+"""Progress on a terminal: one line on stderr that is rewritten. Nothing at all if nobody watches.
+
+A run that happens elsewhere tells its progress as lines of JSON, for who asked for it to show.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 import time
+from collections.abc import Callable
+
+Report = Callable[[float, str], None]
+"""Takes the share that is done and what is being done."""
+AS_LINES = "TESTBED_PROGRESS_LINES"
+"""An environment variable: if it is set, progress is told as lines `[share, "what"]`."""
 
 
 class Progress:
     """Call it with the share that is done and what is being done; leaving the context clears the line."""
 
     def __init__(self) -> None:
-        self._shown = sys.stderr.isatty()
+        self._as_lines = bool(os.environ.get(AS_LINES))
+        self._shown = sys.stderr.isatty() and not self._as_lines
         self._begin = time.monotonic()
         self._last = 0.0
 
     def __call__(self, share: float, what: str) -> None:
         now = time.monotonic()
-        if not self._shown or now - self._last < 0.1:
+        if not (self._shown or self._as_lines) or now - self._last < 0.1:
             return
         self._last = now
+        if self._as_lines:
+            print(json.dumps([share, what]), file=sys.stderr, flush=True)
+            return
         elapsed = now - self._begin
         left = f", {elapsed / share - elapsed:.0f} s left" if share > 0.02 else ""
         bar = ("#" * round(share * 20)).ljust(20, ".")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import json
 import traceback
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,18 +14,16 @@ from analysis.checks import FAILED, combine
 from analysis.metrics import summarise
 from testbed.backends.registry import BACKENDS
 from testbed.driver import AgentError
-from testbed.errors import BackendError, TestbedError
+from testbed.errors import BackendError, InputError, TestbedError
 from testbed.geometry import Geometry
 from testbed.mobility.traces.formats import write
 from testbed.mobility.traces.trace import Trace
+from testbed.progress import Report
 from testbed.recorder import Recorder
 from testbed.rundir import RunDirectory
 from testbed.scenario import Expect, Scenario
 from testbed.streams import Streams
 from testbed.topology import GeometricTopology
-
-Report = Callable[[float, str], None]
-"""Takes the share that is done and what is being done."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +43,22 @@ def no_report(share: float, what: str) -> None:
     """For when nobody watches."""
 
 
-def run(scenario: Scenario, out: Path, report: Report = no_report) -> Result:
-    """Run a scenario into a new directory under `out`."""
+def run(scenario: Scenario, out: Path, report: Report = no_report, *, pcap: bool = False) -> Result:
+    """Run a scenario into a new directory under `out`; `pcap`: with a capture of the air, if the world has one."""
     backend = load_backend(scenario.backend)
+    if pcap and not getattr(backend, "HAS_AIR", False):
+        raise InputError(f"--pcap: backend {scenario.backend} puts no frames on the air")
+    if getattr(backend, "run_elsewhere", None) is not None and not backend.runs_here():
+        path = backend.run_elsewhere(scenario, out, report, pcap=pcap)
+        return Result(path, json.loads((path / "summary.json").read_bytes()))
     directory = RunDirectory(scenario, out)
     try:
         repetitions = []
         for number in range(scenario.repeat):
             what = f"{scenario.name}, repetition {number + 1} of {scenario.repeat}"
             start, width = number / scenario.repeat, 1 / scenario.repeat
-            repetitions.append(_repetition(backend, scenario, number, directory, start, width, what, report))
+            one = _repetition(backend, scenario, number, directory, start, width, what, report, pcap=pcap)
+            repetitions.append(one)
         summary = summarise_run(scenario, repetitions)
         directory.finish(summary, int(bool(summary["unmet"])))
     except KeyboardInterrupt:
@@ -88,6 +92,8 @@ def _repetition(
     width: float,
     what: str,
     report: Report,
+    *,
+    pcap: bool,
 ) -> dict[str, Any]:
     folder = directory.repetition(number)
     audit = Audit() if backend.REAL_TIME else LiveAudit()
@@ -102,7 +108,7 @@ def _repetition(
         progress(0.0)
         # Where time is real, every event is told; the simulator, which is in a hurry, tells sums.
         listener = Live(audit, recorder) if isinstance(audit, LiveAudit) else Told(audit, recorder)
-        backend.run_repetition(scenario, number, listener, progress, folder)
+        backend.run_repetition(scenario, number, listener, progress, folder, **({"pcap": True} if pcap else {}))
     return {"repetition": number, "checks": audit.verdicts(), "metrics": audit.metrics()}
 
 

@@ -46,12 +46,18 @@ class RunDirectory:
             "commit": _commit(),
             "host": {"system": platform.platform(), "machine": platform.machine(), "cores": os.cpu_count()},
         }
-        trace = scenario.trace_file
-        if trace is not None:
-            self._meta["traces"] = {trace.name: _copy(trace, self.path / trace.name)}
-            scenario = scenario.with_trace_file(trace.name)  # beside it, so that it can be run again from there
-        (self.path / "scenario.yaml").write_text(scenario.to_yaml(), encoding="utf-8")
+        self._meta.update(self.write_scenario(scenario, self.path))
         self._write_json("meta.json", self._meta)
+
+    @staticmethod
+    def write_scenario(scenario: Scenario, folder: Path) -> dict[str, Any]:
+        """Put a scenario and its trace into a folder, so that it can be run from there; the hash of the trace."""
+        trace, hashes = scenario.trace_file, {}
+        if trace is not None:
+            hashes = {"traces": {trace.name: _copy(trace, folder / trace.name)}}
+            scenario = scenario.with_trace_file(trace.name)
+        (folder / "scenario.yaml").write_text(scenario.to_yaml(), encoding="utf-8")
+        return hashes
 
     def repetition(self, number: int) -> Path:
         """The folder of a repetition, made on first use."""

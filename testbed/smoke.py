@@ -9,7 +9,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from testbed.errors import InputError, TestbedError
-from testbed.run import Report, no_report, run
+from testbed.progress import Report
+from testbed.run import no_report, run
 from testbed.scenario import load
 
 

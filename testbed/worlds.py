@@ -22,7 +22,8 @@ from testbed.backends.registry import BACKENDS
 from testbed.compare import Contender, closing_lines, directory_for, draw, parse_names, with_algorithm, write_files
 from testbed.linkchoice import IdealChoice
 from testbed.parallel import Job, spread
-from testbed.run import Report, load_backend, run
+from testbed.progress import Report
+from testbed.run import load_backend, run
 from testbed.scenario import Scenario, build, loads
 
 SIM = "sim"

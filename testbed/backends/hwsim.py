@@ -17,6 +17,7 @@ from testbed.beginning import Beginning
 from testbed.guest.needs import missing as missing_for_guest
 from testbed.hwsim.kernel import has_hwsim
 from testbed.linkchoice import RadioChoice
+from testbed.progress import Report
 from testbed.radio.radio import Radio
 from testbed.scenario import Scenario
 from testbed.stations.children import MEDIUM, Children
@@ -25,6 +26,8 @@ from testbed.stations.orchestrator import Orchestrator
 
 SUMMARY = "Linux's own Wi-Fi stack on virtual radios (mac80211_hwsim), real time; in a guest where the kernel has none"
 REAL_TIME = True
+HAS_AIR = True
+"""Whether there are frames to be captured."""
 
 
 def missing() -> str | None:
@@ -35,6 +38,13 @@ def missing() -> str | None:
 def runs_here() -> bool:
     """Whether this kernel has virtual radios, and we may make some."""
     return os.geteuid() == 0 and has_hwsim()
+
+
+def run_elsewhere(scenario: Scenario, out: Path, report: Report, *, pcap: bool) -> Path:
+    """The same run in a guest; returns its directory."""
+    from testbed.guest.delegate import run_in_guest
+
+    return run_in_guest(scenario, out, report, *(["--pcap"] if pcap else []))
 
 
 class VirtualRadios:

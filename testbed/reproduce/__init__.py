@@ -6,8 +6,8 @@ import importlib
 from datetime import UTC, datetime
 from pathlib import Path
 
+from testbed.progress import Report
 from testbed.reproduce.outcome import Outcome
-from testbed.run import Report
 
 PAPERS: dict[str, str] = {
     "rl": "testbed.reproduce.rl",

@@ -8,7 +8,7 @@ from typing import Any
 
 from analysis import stats
 from testbed.parallel import Job, spread
-from testbed.run import Report
+from testbed.progress import Report
 from testbed.scenario import Scenario
 
 NODES = 30

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.tables import Table, number
+from testbed.progress import Report
 from testbed.reproduce.cells import (
     CONNECTIVITY_AXIS,
     METRIC_AXES,
@@ -27,7 +28,6 @@ from testbed.reproduce.cells import (
 )
 from testbed.reproduce.krl_claims import Claim, Measured, claims_of
 from testbed.reproduce.outcome import Outcome
-from testbed.run import Report
 
 NAMES = {"krl": "KRL", "krlf": "KRLF", "krlf-adaptive": "KRLF-adaptive"}
 MOBILITY = {"zero": 0.0, "low": 1 / 500, "high": 1 / 50}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.tables import Table, number
+from testbed.progress import Report
 from testbed.reproduce.cells import (
     CONNECTIVITY_AXIS,
     METRIC_AXES,
@@ -22,7 +23,6 @@ from testbed.reproduce.cells import (
     run_cells,
 )
 from testbed.reproduce.outcome import Outcome
-from testbed.run import Report
 
 ALGORITHMS = ("raymond-tree", "rl")
 READINGS = ("text", "per-pair", "thinning")
