@@ -100,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("folder", type=Path, nargs="?", default=Path("scenarios/smoke"), metavar="DIR",
                      help="where the scenarios are (scenarios/smoke)")  # fmt: skip
     one.add_argument("--junit", type=Path, metavar="FILE", help="also write a JUnit report")
+    one.add_argument("--backend", metavar="B", help="run them in another world than they say")
     _add_out(one)
     _add_json(one)
 
@@ -315,7 +316,8 @@ def _smoke(arguments: argparse.Namespace) -> int:
     if not folder.exists():
         raise InputError(f"{folder}: no such folder")
     with Progress() as progress:
-        outcomes = run_all(find_scenarios(folder), arguments.out, tell, progress)
+        overrides = [] if arguments.backend is None else [f"backend={arguments.backend}"]
+        outcomes = run_all(find_scenarios(folder), arguments.out, tell, progress, overrides)
     if arguments.junit:
         write_junit(outcomes, arguments.junit)
     failed = sum(bool(one.problems) for one in outcomes)

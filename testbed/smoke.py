@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -35,8 +35,14 @@ def find_scenarios(folder: Path) -> list[Path]:
     return files
 
 
-def run_all(files: list[Path], out: Path, tell: Callable[[Outcome], None], report: Report = no_report) -> list[Outcome]:
-    """Run every scenario; one that breaks does not keep the others from running."""
+def run_all(
+    files: list[Path],
+    out: Path,
+    tell: Callable[[Outcome], None],
+    report: Report = no_report,
+    overrides: Sequence[str] = (),
+) -> list[Outcome]:
+    """Run every scenario, with keys overridden; one that breaks does not keep the others from running."""
     outcomes = []
     for index, file in enumerate(files):
         begin = time.monotonic()
@@ -45,7 +51,7 @@ def run_all(files: list[Path], out: Path, tell: Callable[[Outcome], None], repor
             report((index + share) / len(files), what)
 
         try:
-            result = run(load(file), out, progress)
+            result = run(load(file, list(overrides)), out, progress)
             outcome = Outcome(file, time.monotonic() - begin, result.summary["unmet"])
         except TestbedError as error:
             outcome = Outcome(file, time.monotonic() - begin, [str(error)], broken=True)
