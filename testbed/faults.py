@@ -73,9 +73,8 @@ class Faults:
     def _restart(self, fault: Fault, node: int) -> None:
         if node not in self._crashed:
             return
-        simulation, choice = self._simulation, self._simulation.scenario.algorithm
-        blank = choice.agent.blank(node, choice.parameters)
-        simulation.driver.restart(node, simulation.make_agent(node, blank))
+        simulation = self._simulation
+        simulation.driver.restart(node, simulation.beginning.reborn(node))
         simulation.links.restart(node)
         simulation.partitions.update()
         self._mend(self._crashed.pop(node))

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
-from agents.contract import Agent, Needs
+from agents.contract import Needs
 from analysis.audit import Live
 from analysis.events import TICKS, VERSION
-from testbed import graph
-from testbed.driver import AgentError, Driver
+from testbed.beginning import Beginning
+from testbed.driver import Driver
 from testbed.durations import to_ticks
 from testbed.eventqueue import EventQueue, Halt
 from testbed.faults import Faults
-from testbed.geometry import Geometry
 from testbed.link.wire import Wire
 from testbed.linkchanges import LinkChanges
 from testbed.linkchoice import RadioChoice
@@ -25,7 +23,7 @@ from testbed.rangechanges import RangeChanges
 from testbed.routing import IdealRouter
 from testbed.scenario import Scenario
 from testbed.streams import Streams
-from testbed.topology import ExplicitTopology, GeometricTopology, RandomTopology
+from testbed.topology import GeometricTopology, RandomTopology
 from testbed.workload import Application
 
 SUMMARY = "embedded simulator of the papers' model, virtual time"
@@ -45,8 +43,8 @@ class Simulation(EventQueue):
         self.listener = listener
         self._streams = streams
         self._is_radio = isinstance(scenario.links, RadioChoice)
-        self.geometry = Geometry(scenario, streams) if isinstance(scenario.topology, GeometricTopology) else None
-        self.graph = initial_graph(scenario, streams, self.geometry)
+        self.beginning = Beginning(scenario, streams)
+        self.geometry, self.graph = self.beginning.geometry, self.beginning.graph
         self.driver = self._make_driver()
         self.transport: IdealRouter | IdealLinks | RadioLinks
         self.links: IdealLinks | RadioLinks
@@ -73,15 +71,9 @@ class Simulation(EventQueue):
         self.driver.on_stop.append(lambda: self.at(self.now + to_ticks(scenario.drain), self._give_up))
 
     def _make_driver(self) -> Driver:
-        scenario, choice = self.scenario, self.scenario.algorithm
-        try:
-            starts = choice.agent.initial(self._start_graph().adjacency(), choice.parameters)
-            if self._is_radio:  # links have yet to be found
-                starts = [choice.agent.without_links(start) for start in starts]
-            agents = {node: self.make_agent(node, starts[node]) for node in range(scenario.nodes)}
-        except Exception as error:
-            raise AgentError(f"{choice.name} failed to start: {type(error).__name__}: {error}") from error
-        applications = {node: Application(node, scenario.workload, self._streams) for node in range(scenario.nodes)}
+        scenario, nodes = self.scenario, range(self.scenario.nodes)
+        agents = {node: self.beginning.agent(node) for node in nodes}
+        applications = {node: Application(node, scenario.workload, self._streams) for node in nodes}
         return Driver(
             agents,
             applications,
@@ -103,17 +95,6 @@ class Simulation(EventQueue):
             streams,
             seconds_per_tick=scenario.time_unit / TICKS,
         )
-
-    def _start_graph(self) -> graph.Graph:
-        choice = self.scenario.algorithm
-        if choice.agent.starts_permuted(choice.parameters):
-            return graph.permuted(self.graph, self._streams.of("permutation"))
-        return self.graph
-
-    def make_agent(self, node: int, start: Any) -> Agent:
-        """The agent of a node from what it starts with."""
-        choice = self.scenario.algorithm
-        return choice.agent.start(node, start, choice.parameters, self._streams.of("agent", node))
 
     def _max_lag(self) -> int | None:
         topology = self.scenario.topology
@@ -229,18 +210,6 @@ class Simulation(EventQueue):
             for kind in sorted(self.links.frames):
                 self.listener.frames(self.now, None, kind, self.links.frames[kind], self.links.bytes[kind])
         self.listener.stop(self.now, None, why, held)
-
-
-def initial_graph(scenario: Scenario, streams: Streams, geometry: Geometry | None = None) -> graph.Graph:
-    """The network at time 0."""
-    topology, nodes = scenario.topology, scenario.nodes
-    if geometry is not None:
-        return graph.Graph(nodes, geometry.crossings().initial_links())
-    if isinstance(topology, RandomTopology):
-        return graph.random_connected(nodes, topology.links(nodes), streams.of("topology"))
-    if isinstance(topology, ExplicitTopology):
-        return graph.Graph(nodes, (graph.link_of(a, b) for a, b in topology.links))
-    return graph.complete(nodes)
 
 
 def run_repetition(scenario: Scenario, repetition: int, listener: Live, report: Callable[[float], None]) -> None:
