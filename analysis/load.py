@@ -112,9 +112,11 @@ def audit_log(path: Path) -> Audit:
     return audit
 
 
-def replay(path: Path, listener: Listener) -> None:
-    """Pass the events of a log to a listener. Kinds it does not know are left out."""
-    started = False
+def replay(path: Path, listener: Listener, *, started: bool = False) -> None:
+    """Pass the events of a log to a listener. Kinds it does not know are left out.
+
+    A log begins with its start, unless it is told to have `started`: the log of one station is of a run that has.
+    """
     for number, event in read_events(path):
         kind = event["kind"]
         if kind not in KINDS:

@@ -16,7 +16,7 @@ import simpy
 from agents.contract import ENTER, SEND, Agent
 from agents.message import Message
 from analysis.events import TICKS
-from testbed.beginning import initial_graph
+from testbed.beginning import Beginning
 from testbed.scenario import Scenario
 from testbed.streams import Streams
 from testbed.workload import Application
@@ -35,15 +35,10 @@ class Network:
         self.served = self.env.event()
         assert scenario.entries is not None, "the comparison is as long as its entries"
         self._enough_entries = scenario.entries
-        choice = scenario.algorithm
-        starts = choice.agent.initial(initial_graph(scenario, streams).adjacency(), choice.parameters)
+        beginning = Beginning(scenario, streams)
         self.nodes = [
-            Node(
-                self,
-                choice.agent.start(node, start, choice.parameters, streams.of("agent", node)),
-                Application(node, scenario.workload, streams),
-            )
-            for node, start in enumerate(starts)
+            Node(self, beginning.agent(node), Application(node, scenario.workload, streams))
+            for node in range(scenario.nodes)
         ]
 
     @property

@@ -1,12 +1,12 @@
-"""How a repetition begins: where the nodes are, who is in reach of whom, and the state of every agent.
+"""The beginning of one repetition: the network at time 0, and the agents as they are born into it.
 
-Every world begins the same way, so that the same scenario and seed start from the same graph, heights and tokens in the
-simulator, in a station process and when a log is replayed.
+Every world takes it from here, and so does a replay: the same scenario and repetition have the same agents everywhere.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from agents.contract import Agent
@@ -20,56 +20,55 @@ from testbed.topology import ExplicitTopology, GeometricTopology, RandomTopology
 
 
 class Beginning:
-    """The beginning of one repetition."""
+    """What there is before anything happens."""
 
     def __init__(self, scenario: Scenario, streams: Streams) -> None:
         self.scenario = scenario
         self.streams = streams
         self.geometry = Geometry(scenario, streams) if isinstance(scenario.topology, GeometricTopology) else None
-        self.graph = initial_graph(scenario, streams, self.geometry)
-        """The network at time 0. The world changes it; `starts` is taken from it before."""
-
-    @cached_property
-    def starts(self) -> list[Any]:
-        """What every node starts with; no neighbours, where links have yet to be found."""
-        choice = self.scenario.algorithm
-        try:
-            starts = choice.agent.initial(self._start_graph().adjacency(), choice.parameters)
-            if isinstance(self.scenario.links, RadioChoice):
-                starts = [choice.agent.without_links(start) for start in starts]
-        except Exception as error:
-            raise _failed_to_start(choice.name, error) from error
-        return starts
-
-    def _start_graph(self) -> graph.Graph:
-        choice = self.scenario.algorithm
-        if choice.agent.starts_permuted(choice.parameters):
-            return graph.permuted(self.graph, self.streams.of("permutation"))
-        return self.graph
+        """Where nodes are and will be, if they have places."""
+        self.graph = _initial_graph(scenario, streams, self.geometry)
+        """The network at time 0. It belongs to whoever made the beginning, and may be changed as links come and go."""
+        self.starts = self._starts()
+        """What every node's agent starts with."""
 
     def agent(self, node: int) -> Agent:
-        """The agent of a node, as it starts."""
-        return self._make(node, self.starts[node])
+        """The agent of a node in its first life."""
+        with self._starting():
+            return self._born(node, self.starts[node])
 
     def reborn(self, node: int) -> Agent:
-        """The agent of a node that comes back from a crash, empty."""
+        """The agent of a node that comes back from a crash."""
         choice = self.scenario.algorithm
-        return self._make(node, choice.agent.blank(node, choice.parameters))
+        with self._starting():
+            return self._born(node, choice.agent.blank(node, choice.parameters))
 
-    def _make(self, node: int, start: Any) -> Agent:
+    def _starts(self) -> list[Any]:
+        agent, parameters = self.scenario.algorithm.agent, self.scenario.algorithm.parameters
+        with self._starting():
+            network = self.graph
+            if agent.starts_permuted(parameters):
+                network = graph.permuted(network, self.streams.of("permutation"))
+            starts = agent.initial(network.adjacency(), parameters)
+            if isinstance(self.scenario.links, RadioChoice):  # links have yet to be found
+                starts = [agent.without_links(start) for start in starts]
+            return starts
+
+    def _born(self, node: int, start: Any) -> Agent:
         choice = self.scenario.algorithm
+        return choice.agent.start(node, start, choice.parameters, self.streams.of("agent", node))
+
+    @contextmanager
+    def _starting(self) -> Iterator[None]:
+        """Whatever an algorithm raises while it starts is its own fault."""
         try:
-            return choice.agent.start(node, start, choice.parameters, self.streams.of("agent", node))
+            yield
         except Exception as error:
-            raise _failed_to_start(choice.name, error) from error
+            name = self.scenario.algorithm.name
+            raise AgentError(f"{name} failed to start: {type(error).__name__}: {error}") from error
 
 
-def _failed_to_start(name: str, error: Exception) -> AgentError:
-    return AgentError(f"{name} failed to start: {type(error).__name__}: {error}")
-
-
-def initial_graph(scenario: Scenario, streams: Streams, geometry: Geometry | None = None) -> graph.Graph:
-    """The network at time 0."""
+def _initial_graph(scenario: Scenario, streams: Streams, geometry: Geometry | None) -> graph.Graph:
     topology, nodes = scenario.topology, scenario.nodes
     if geometry is not None:
         return graph.Graph(nodes, geometry.crossings().initial_links())

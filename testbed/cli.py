@@ -96,6 +96,13 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--format", choices=("md", "csv", "latex"), default="md", help="of the tables (md)")
     _add_json(one)
 
+    one = _command(commands, "replay", _replay, "do what a node did in a run again, step by step, from its log")
+    one.add_argument("run", type=Path, metavar="RUN_DIR", help="a run directory, of a run with --set trace=events")
+    one.add_argument("--node", type=int, required=True, metavar="I", help="the node")
+    one.add_argument("--until", type=float, metavar="T", help="stop before inputs later than this, in time units")
+    one.add_argument("--repetition", type=int, default=0, metavar="R", help="counted from 0 (0)")
+    _add_json(one)
+
     one = _command(commands, "smoke", _smoke, "run scenarios and check their expectations, for CI")
     one.add_argument("folder", type=Path, nargs="?", default=Path("scenarios/smoke"), metavar="DIR",
                      help="where the scenarios are (scenarios/smoke)")  # fmt: skip
@@ -299,6 +306,24 @@ def _analyze(arguments: argparse.Namespace) -> int:
     else:
         print(text, end="")
     return 1 if failed else 0
+
+
+def _replay(arguments: argparse.Namespace) -> int:
+    from analysis.load import RunDirectoryError
+    from testbed.replay import replay
+    from testbed.replaytext import as_dict, render
+
+    try:
+        done = replay(arguments.run, node=arguments.node, repetition=arguments.repetition, until=arguments.until)
+    except RunDirectoryError as error:
+        raise InputError(str(error)) from None
+    if arguments.json:
+        _print_json(as_dict(done))
+    else:
+        print(render(done), end="")
+    if done.missing is not None and not done.failed:
+        raise InputError(f"{arguments.run}: {done.missing}")
+    return 1 if done.failed else 0
 
 
 def _smoke(arguments: argparse.Namespace) -> int:

@@ -146,9 +146,12 @@ class Simulation(EventQueue):
         return self.driver.holders()
 
     def moving_units(self) -> list[MovingUnits]:
-        """The units that are on their way."""
+        """The units that are on their way; where nobody knows when they arrive, look again in a moment."""
+        soon, is_known = self.now + TICKS // 100, isinstance(self.transport, IdealLinks)
         return [
-            MovingUnits(post[0].source, post[0].target, t) for t, post in self.transport.in_transit() if post[1].units
+            MovingUnits(post[0].source, post[0].target, t if is_known else soon)
+            for t, post in self.transport.in_transit()
+            if post[1].units
         ]
 
     def set_cut_off(self, nodes: frozenset[int]) -> None:

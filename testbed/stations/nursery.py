@@ -33,7 +33,6 @@ class Nursery:
             sys.exit(1)
         scenario = loads(spec["scenario"])
         self._beginning = Beginning(scenario, Streams(scenario.seed, spec["repetition"]))
-        self._starts = self._beginning.starts  # computed here, once
         self._folder = Path(spec["folder"])
         self._selector = selectors.DefaultSelector()
         self._selector.register(control, selectors.EVENT_READ)

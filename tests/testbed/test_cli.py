@@ -467,7 +467,7 @@ def test_doctor(invoke: Invoke) -> None:
     assert out.count("to get it: ") == sum(not extra["ok"] for extra in facts["extras"].values())
 
 
-@pytest.mark.parametrize("name", ["", "run", "analyze", "smoke", "list", "doctor"])
+@pytest.mark.parametrize("name", ["", "run", "analyze", "replay", "smoke", "list", "doctor"])
 def test_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Every command has a help text that ends with the exit codes."""
     with pytest.raises(SystemExit) as left:
@@ -479,7 +479,9 @@ def test_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert captured.err == ""
 
 
-@pytest.mark.parametrize("arguments", [[], ["bogus"], ["run"], ["list", "bogus"], ["analyze"], ["run", "x", "--bogus"]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["bogus"], ["run"], ["list", "bogus"], ["analyze"], ["replay", "x"], ["run", "x", "--bogus"]]
+)
 def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """Usage goes to stderr."""
     with pytest.raises(SystemExit) as left:

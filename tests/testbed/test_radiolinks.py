@@ -69,6 +69,20 @@ def test_links_are_found_before_the_load_starts(name):
 
 
 @every
+@pytest.mark.parametrize("seed", range(3))
+def test_a_holder_fault_waits_for_a_holder(name, seed):
+    """Although nobody can say when a unit that is on its way will arrive."""
+    chosen = {**algorithm(name), **({"k": 1} if "k" in algorithm(name) else {})}
+    quick = {"delays": {"hop": 0.9}, "workload": {"rate": 1.0, "cs_time": 0.001}, "duration": 80.0, "drain": 20.0}
+    faults = [{"at": 60.0, "kind": "crash", "holder": True}]
+    run = simulate(**{**LINE, **quick, "algorithm": chosen, "seed": seed, "faults": faults})
+    (fault,) = run.diary.of("fault")
+    (crash,) = run.diary.of("crash")
+    assert (crash["node"], crash["units"]) == (fault["node"], 1)
+    assert 60.0 <= fault["t"] < 100.0
+
+
+@every
 def test_a_partition_that_heals(name):
     """The part with a token goes on, the rest is served after the heal."""
     faults = [{"at": 100.0, "kind": "cut", "node": 2, "peer": 3}, {"at": 180.0, "kind": "heal"}]

@@ -26,15 +26,17 @@ def commands() -> list[str]:
 
 @pytest.fixture
 def workplace(tmp_path, monkeypatch) -> Path:
-    """An empty folder with one run in it, for `analyze runs/*`."""
+    """An empty folder with one run in it, for `analyze` and `replay`."""
     monkeypatch.chdir(tmp_path)
-    assert main(["run", "scenarios/quickstart.yaml", "--set", "duration=50", "--set", "repeat=1"]) == 0
+    keys = ("duration=50", "repeat=1", "trace=events")
+    assert main(["run", "scenarios/quickstart.yaml", *(word for key in keys for word in ("--set", key))]) == 0
     return tmp_path
 
 
 def test_there_are_commands_to_try():
     """The README shows every command."""
-    assert {shlex.split(command)[1] for command in commands()} >= {"run", "analyze", "smoke", "list", "new", "doctor"}
+    shown = {shlex.split(command)[1] for command in commands()}
+    assert shown >= {"run", "analyze", "replay", "smoke", "list", "new", "doctor"}
 
 
 def tried() -> list[object]:

@@ -7,6 +7,7 @@ import pytest
 
 from agents.registry import ALGORITHMS
 from analysis.load import load_run
+from testbed.cli import main
 from testbed.run import Result, run
 from testbed.scenario import Scenario
 from tests.testbed.simulate import ALL_OK
@@ -33,7 +34,7 @@ def events(result: Result, *kinds: str) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize("name", list(ALGORITHMS))
-def test_ten_mobile_stations_at_twenty_per_cent_loss(name, tmp_path):
+def test_ten_mobile_stations_at_twenty_per_cent_loss(name, tmp_path, capsys):
     """Every registered algorithm, ten processes, random waypoint, a fifth of all datagrams lost, some doubled."""
     result = stations(tmp_path, MOBILE, algorithm=with_tokens(name), trace="events")
     assert verdicts(result) == ALL_OK, result.summary["checks"]
@@ -44,6 +45,10 @@ def test_ten_mobile_stations_at_twenty_per_cent_loss(name, tmp_path):
     assert times == sorted(times), "logs are merged in the order of time"
     assert {check["verdict"] for check in load_run(result.path).verdicts().values()} == {"ok"}, "and judged the same"
     assert not processes(tmp_path)
+    for node in range(MOBILE["nodes"]):
+        assert main(["replay", str(result.path), "--node", str(node), "--json"]) == 0, "an agent does the same again"
+        replayed = json.loads(capsys.readouterr().out)
+        assert len(replayed["steps"]) > 5
 
 
 def test_crash_and_restart(tmp_path):
@@ -57,6 +62,7 @@ def test_crash_and_restart(tmp_path):
     assert (nodes / "003-1.jsonl").exists()
     lives = [json.loads(line) for line in (nodes / "003-2.jsonl").read_text().splitlines()]
     assert any(event["kind"] == "enter" for event in lives), "in its new life it enters again"
+    assert all(main(["replay", str(result.path), "--node", str(node)]) == 0 for node in range(4)), "both lives"
     crashed, restarted = (event["t"] for event in events(result, "crash", "restart"))
     assert not [one for one in events(result, "enter") if one["node"] == 3 and crashed < one["t"] < restarted]
 

@@ -1,0 +1,290 @@
+"""What the logs of a repetition say of one node: its lives, what its agent was given in them, and what it did.
+
+A real station writes a log of its own, `nodes/III-L.jsonl` for node III in life L of its process; a simulated one is in
+`events.jsonl` with all others. No receive holds its message: that is in what its sender logged, under the same number.
+Numbers may begin anew with a link or a life, so the latest message of that number is meant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agents.contract import Demand
+from analysis.events import supports
+from analysis.listener import Listener
+from analysis.load import replay
+from testbed.errors import InputError
+
+HOW_TO_LOG_MORE = "run with --set trace=events"
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A message as a log has it."""
+
+    type: str
+    fields: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Something an agent asked for. A log has those of the kinds `send`, `enter` and `evict`."""
+
+    kind: str
+    peer: int | None = None
+    letter: Letter | None = None
+    timer: str | None = None
+    delay: int | None = None
+
+
+@dataclass(slots=True)
+class Input:
+    """Something that happened to a node, and what the log says that its agent did then.
+
+    The kinds are those of events, and `start`, with which the first life begins as others do with `restart`.
+    """
+
+    t: int
+    kind: str
+    peer: int | None = None
+    letter: Letter | None = None
+    """Of a message that arrives or comes back; None if no log has it."""
+    number: int | None = None
+    """Of that message, as its sender counts."""
+    demand: Demand | None = None
+    timer: str | None = None
+    outputs: list[Output] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Life:
+    """From the birth of a process to its death."""
+
+    inputs: list[Input]
+    is_whole: bool = False
+    """Whether the log goes on to the end of it, so that no output can be missing there."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLog:
+    """All that the logs say of a node."""
+
+    files: list[Path]
+    lives: list[Life]
+
+
+def read_node_log(folder: Path, node: int) -> NodeLog:
+    """Read what the logs in the folder of a repetition say of a node."""
+    own = _station_logs(folder, node)
+    reader = _NodeReader(node)
+    if own:
+        for life, path in own:
+            reader.begin_life(0, "start" if life == 1 else "restart")
+            replay(path, reader, started=True)
+        post = _post_to(folder, node, reader.senders())
+    else:
+        path = folder / "events.jsonl"
+        if not path.is_file():
+            raise InputError(f"{folder}: holds no log of node {node}; {HOW_TO_LOG_MORE}")
+        reader.begin_life(0, "start")
+        replay(path, reader)
+        _check_level(path, reader.trace)
+        reader.lives[-1].is_whole = reader.has_stopped
+        post = reader.post
+    reader.open_letters(post, by_time=bool(own))
+    return NodeLog([path for _, path in own] or [folder / "events.jsonl"], reader.lives)
+
+
+def _station_logs(folder: Path, node: int) -> list[tuple[int, Path]]:
+    """The logs that a node's own processes wrote, with the life of each, in order."""
+    found = [(path.stem.rpartition("-")[2], path) for path in folder.glob(f"nodes/{node:03d}-*.jsonl")]
+    return sorted((int(life), path) for life, path in found if life.isascii() and life.isdigit())
+
+
+def _check_level(path: Path, trace: str | None) -> None:
+    if trace is None:
+        raise InputError(f"{path}: the log is empty: the run was killed as it began")
+    if not supports(trace, "recv"):
+        raise InputError(f"{path}: trace level {trace} has no messages; {HOW_TO_LOG_MORE}")
+
+
+class _Post:
+    """What was sent to and by a node, to be found again by its number."""
+
+    def __init__(self) -> None:
+        self._sent: dict[tuple[int, int, int], list[tuple[int, Letter]]] = {}
+
+    def add(self, sender: int, receiver: int, number: int, when: int, letter: Letter) -> None:
+        self._sent.setdefault((sender, receiver, number), []).append((when, letter))
+
+    def find(self, sender: int, receiver: int, number: int, when: int, type: str) -> Letter | None:
+        """The latest that was sent before; if clocks disagree and there is none, the first one after."""
+        sent = [one for one in self._sent.get((sender, receiver, number), ()) if one[1].type == type]
+        before = [letter for then, letter in sent if then <= when]
+        if before:
+            return before[-1]
+        return sent[0][1] if sent else None
+
+
+class _PostReader(Listener):
+    """Takes what others sent to a node from their own logs, by the time they sent it."""
+
+    def __init__(self, node: int, post: _Post) -> None:
+        self._node = node
+        self._post = post
+
+    def send(self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, fields: Any) -> None:
+        if peer == self._node:
+            self._post.add(node, peer, id, _whole(t), _letter(type, fields))
+
+
+def _post_to(folder: Path, node: int, senders: list[int]) -> _Post:
+    """What these nodes sent to a node, from their own logs or, for those that left none, from the log of all."""
+    post = _Post()
+    reader = _PostReader(node, post)
+    logs = {sender: _station_logs(folder, sender) for sender in senders}
+    for _, path in (log for found in logs.values() for log in found):
+        replay(path, reader, started=True)
+    if not all(logs.values()) and (folder / "events.jsonl").is_file():
+        replay(folder / "events.jsonl", reader)
+    return post
+
+
+class _NodeReader(Listener):
+    """Takes what concerns one node from a log."""
+
+    def __init__(self, node: int) -> None:
+        self._node = node
+        self._events = 0  # heard so far: what comes later in a log happened later
+        self._unread: list[tuple[Input, int, str]] = []  # messages that came, their place among the events, their type
+        self.post = _Post()
+        self.lives: list[Life] = []
+        self.trace: str | None = None
+        self.has_stopped = False
+
+    def begin_life(self, t: int, kind: str) -> None:
+        """A new process."""
+        self.lives.append(Life([Input(t, kind)]))
+
+    def senders(self) -> list[int]:
+        """Whose messages arrived."""
+        peers = {given.peer for given, _, _ in self._unread if given.kind == "recv" and given.peer is not None}
+        return sorted(peers)
+
+    def open_letters(self, post: _Post, *, by_time: bool) -> None:
+        """Find what arrived, by its time or by its place in the log, and what came back, which is in our own."""
+        for given, place, type in self._unread:
+            assert given.peer is not None
+            assert given.number is not None
+            if given.kind == "return":
+                given.letter = self.post.find(self._node, given.peer, given.number, place, type)
+            else:
+                when = given.t if by_time else place
+                given.letter = post.find(given.peer, self._node, given.number, when, type)
+
+    # -- of the run --------------------------------------------------------------------------------------------------
+
+    def start(
+        self,
+        t: int,
+        node: None,
+        version: int,
+        trace: str,
+        needs: str,
+        capacity: int,
+        warmup: int,
+        units: list[int],
+        links: list[list[int]],
+    ) -> None:
+        self.trace = trace
+
+    def stop(self, t: int, node: None, reason: str, units: list[int]) -> None:
+        self.has_stopped = True
+
+    # -- inputs ------------------------------------------------------------------------------------------------------
+
+    def crash(self, t: int, node: int, units: int) -> None:
+        self._give(node, Input(t, "crash"))
+
+    def restart(self, t: int, node: int, incarnation: int) -> None:
+        if node == self._node:
+            birth, *others = self.lives[-1].inputs
+            if birth.kind == "restart" and not others:  # a process that came back says so itself
+                birth.t = _whole(t)
+            else:
+                self.begin_life(_whole(t), "restart")
+
+    def request(self, t: int, node: int, units: int, priority: int) -> None:
+        self._give(node, Input(t, "request", demand=Demand(units, priority)))
+
+    def exit(self, t: int, node: int, units: int) -> None:
+        self._give(node, Input(t, "exit"))
+
+    def link_up(self, t: int, node: int, peer: int) -> None:
+        self._give(node, Input(t, "link_up", peer=peer))
+
+    def link_down(self, t: int, node: int, peer: int, lag: int) -> None:
+        self._give(node, Input(t, "link_down", peer=peer))
+
+    def timer(self, t: int, node: int, name: str) -> None:
+        self._give(node, Input(t, "timer", timer=name))
+
+    def recv(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
+        self._give(node, Input(t, "recv", peer=_whole(peer), number=_whole(id)), type)
+
+    def returned(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
+        self._give(node, Input(t, "return", peer=_whole(peer), number=_whole(id)), type)
+
+    def _give(self, node: int, given: Input, type: str | None = None) -> None:
+        if node == self._node:
+            inputs, t = self._living(), _whole(given.t)
+            if len(inputs) == 1 and inputs[0].kind == "restart":
+                inputs[0].t = inputs[0].t or t  # a process that did not say when it came back
+            inputs.append(given)
+            self._events += 1
+            if type is not None:
+                self._unread.append((given, self._events, type))
+
+    # -- outputs -----------------------------------------------------------------------------------------------------
+
+    def send(self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, fields: Any) -> None:
+        if self._node in (node, peer):
+            letter = _letter(type, fields)
+            self._events += 1
+            self.post.add(node, peer, id, self._events, letter)
+            self._take(node, Output("send", peer, letter))
+
+    def enter(self, t: int, node: int, units: int) -> None:
+        self._take(node, Output("enter"))
+
+    def evict(self, t: int, node: int) -> None:
+        self._take(node, Output("evict"))
+
+    def _take(self, node: int, output: Output) -> None:
+        if node == self._node:
+            self._living()[-1].outputs.append(output)
+
+    def _living(self) -> list[Input]:
+        inputs = self.lives[-1].inputs
+        if inputs[-1].kind == "crash":
+            raise ValueError("the node has crashed")
+        return inputs
+
+
+def _letter(type: str, fields: Any) -> Letter:
+    """A message as an agent had it: what JSON calls lists were tuples."""
+    if not isinstance(fields, list):
+        raise TypeError("fields are a list")
+    return Letter(type, _tuples(fields))
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _whole(value: int) -> int:
+    if not isinstance(value, int):
+        raise TypeError("not a whole number")
+    return value
