@@ -24,7 +24,7 @@ from testbed.link.settings import Settings
 from testbed.link.wire import Wire
 from testbed.linkchoice import RadioChoice
 from testbed.reach import Reach
-from testbed.stack import LinkStack, RouterStack, Stack
+from testbed.stack import Costs, LinkStack, RouterStack, Stack
 from testbed.streams import Streams
 
 Flying = tuple[int, int, int]
@@ -118,6 +118,7 @@ class RadioLinks(Reach):
         wire: Wire,
         streams: Streams,
         needs: Needs,
+        costs: Costs,
         *,
         seconds_per_tick: float,
     ) -> None:
@@ -129,6 +130,7 @@ class RadioLinks(Reach):
         self._wire = wire
         self._streams = streams
         self._needs = needs
+        self._costs = costs
         self._seconds_per_tick = seconds_per_tick
         self.frames: Counter[str] = Counter()
         self.bytes: Counter[str] = Counter()
@@ -145,10 +147,10 @@ class RadioLinks(Reach):
         stack: AccountedLinks | AccountedRoutes
         if self._needs is Needs.LINKS:
             layer = LinkLayer(node, life, self._wire, self._settings, rng, queue.now)
-            stack = AccountedLinks(layer, driver, queue, self._transmit)
+            stack = AccountedLinks(layer, driver, queue, self._transmit, self._costs)
         else:
             router = Router(node, life, self._wire, self._settings, rng, queue.now)
-            stack = AccountedRoutes(router, driver, queue, self._transmit, len(self.peers))
+            stack = AccountedRoutes(router, driver, queue, self._transmit, self._costs, len(self.peers))
         stack.accounts, stack.on_unit = self._accounts, self._look_again
         self._stacks[node] = stack
         stack.begin()

@@ -7,15 +7,18 @@ between them and the message's place in it, so numbers from one node to another 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from analysis.events import SESSION
 from testbed.channel import Channel, Post
 from testbed.driver import Driver
+from testbed.durations import to_ticks
 from testbed.link.actions import Action, Deliver, Down, Lost, Return, Transmit, Up
 from testbed.link.layer import LinkLayer
 from testbed.link.router import Router
+from testbed.scenario import Delays
 
 SESSIONS_PER_LIFE = 10**6
 
@@ -35,15 +38,33 @@ class Queue(Protocol):
         """Call `happen(*args)` at time t."""
 
 
-class Stack:
-    """What both kinds of layer have in common: datagrams in and out, and time."""
+class Costs(NamedTuple):
+    """For how many ticks a node is busy with each message: `delays.send` and `delays.receive` of a scenario."""
 
-    def __init__(self, layer: LinkLayer | Router, driver: Driver, queue: Queue, transmit: Put) -> None:
+    send: int = 0
+    receive: int = 0
+
+    @classmethod
+    def of(cls, delays: Delays) -> Costs:
+        """As a scenario has them."""
+        return cls(to_ticks(delays.send), to_ticks(delays.receive))
+
+
+class Stack:
+    """What both kinds of layer have in common: datagrams in and out, and time.
+
+    A node that is busy lets what it is told wait, in order. What it sends leaves at once, and keeps it busy afterwards.
+    """
+
+    def __init__(self, layer: LinkLayer | Router, driver: Driver, queue: Queue, transmit: Put, costs: Costs) -> None:
         self.node = layer.node
         self.layer = layer
         self._driver = driver
         self._queue = queue
         self._transmit = transmit
+        self._costs = costs
+        self._waiting: deque[Action] = deque()  # what the agent is to be told when the node has time
+        self._free_at = 0
         self._is_busy = False  # the layer's wishes are being carried out
         self._planned: int | None = None  # when the layer is to be woken
         self._is_dead = False
@@ -78,11 +99,37 @@ class Stack:
                 for action in actions:
                     if type(action) is Transmit:
                         self._transmit(self.node, action)
+                    elif self._costs.receive:
+                        self._let_wait(action)
                     else:
                         self._do(action)
         finally:
             self._is_busy = False
         self._plan()
+
+    def _let_wait(self, action: Action) -> None:
+        self._waiting.append(action)
+        if len(self._waiting) == 1:
+            self._attend()
+
+    def _attend(self) -> None:
+        """Turn to what has waited longest: a message takes its time, all else takes none."""
+        cost = self._costs.receive if isinstance(self._waiting[0], Deliver) else 0
+        self._free_at = max(self._free_at, self._queue.now) + cost
+        self._queue.at(self._free_at, self._do_next)
+
+    def _do_next(self) -> None:
+        if not self._is_dead:
+            self._do(self._waiting[0])
+            self._waiting.popleft()
+            self._carry_out()
+            if self._waiting:
+                self._attend()
+
+    def _charge(self, posts: list[Post]) -> None:
+        """Be busy with what was sent."""
+        if self._costs.send:
+            self._free_at = max(self._free_at, self._queue.now) + len(posts) * self._costs.send
 
     def _plan(self) -> None:
         """Have the layer woken in time."""
@@ -119,8 +166,8 @@ class LinkStack(Stack):
 
     layer: LinkLayer
 
-    def __init__(self, layer: LinkLayer, driver: Driver, queue: Queue, transmit: Put) -> None:
-        super().__init__(layer, driver, queue, transmit)
+    def __init__(self, layer: LinkLayer, driver: Driver, queue: Queue, transmit: Put, costs: Costs) -> None:
+        super().__init__(layer, driver, queue, transmit, costs)
         self._lives: dict[int, int] = {}  # by peer, of the latest session with it
         self._inbound: dict[int, Channel] = {}
         self._late: dict[int, list[Post]] = {}  # sent into sessions that were over, by receiver
@@ -132,6 +179,7 @@ class LinkStack(Stack):
                 self._taken(post)
             else:  # the session is over, and its agent is about to be told
                 self._late.setdefault(channel.target, []).append(post)
+        self._charge(posts)
         self._carry_out()
 
     def late(self) -> list[Post]:
@@ -180,8 +228,8 @@ class RouterStack(Stack):
 
     layer: Router
 
-    def __init__(self, layer: Router, driver: Driver, queue: Queue, transmit: Put, nodes: int) -> None:
-        super().__init__(layer, driver, queue, transmit)
+    def __init__(self, layer: Router, driver: Driver, queue: Queue, transmit: Put, costs: Costs, nodes: int) -> None:
+        super().__init__(layer, driver, queue, transmit, costs)
         self._inbound = {peer: Channel(peer, self.node) for peer in range(nodes) if peer != self.node}
         for peer in self._inbound:
             channel = driver.channels[self.node][peer] = Channel(self.node, peer)
@@ -191,6 +239,7 @@ class RouterStack(Stack):
         for post in posts:
             self.layer.send(self._queue.now, post[0].target, post[1])
             self._taken(post)
+        self._charge(posts)
         self._carry_out()
 
     def _do(self, action: Action) -> None:

@@ -24,6 +24,7 @@ from testbed.radiolinks import Medium, RadioLinks
 from testbed.rangechanges import RangeChanges
 from testbed.routing import IdealRouter
 from testbed.scenario import Scenario
+from testbed.stack import Costs
 from testbed.streams import Streams
 from testbed.topology import GeometricTopology, RandomTopology
 from testbed.workload import Application
@@ -96,6 +97,7 @@ class Simulation(EventQueue):
             Wire(f"{scenario.name}/{streams.seed}/{streams.repetition}", agent.messages),
             streams,
             agent.needs,
+            Costs.of(scenario.delays),
             seconds_per_tick=scenario.time_unit / TICKS,
         )
 

@@ -16,7 +16,7 @@ from testbed.link.layer import LinkLayer
 from testbed.link.router import Router
 from testbed.link.wire import Wire
 from testbed.linkchoice import RadioChoice
-from testbed.stack import LinkStack, RouterStack, Stack
+from testbed.stack import Costs, LinkStack, RouterStack, Stack
 from testbed.stations.clock import RunClock
 from testbed.stations.log import StationLog
 from testbed.stations.realtime import RealTime
@@ -74,12 +74,13 @@ class Node(RealTime):
         agent, links = scenario.algorithm.agent, scenario.links
         assert isinstance(links, RadioChoice), "stations have no other links"
         wire = Wire(f"{scenario.name}/{streams.seed}/{streams.repetition}", agent.messages)
+        costs = Costs.of(scenario.delays)
         settings, rng = links.settings(agent.assumes_connected), streams.of(f"link layer, life {life}", self._node)
         if agent.needs is Needs.LINKS:
             layer = LinkLayer(self._node, life, wire, settings, rng, self.now)
-            return LinkStack(layer, self._driver, self, self._transmit)
+            return LinkStack(layer, self._driver, self, self._transmit, costs)
         router = Router(self._node, life, wire, settings, rng, self.now)
-        return RouterStack(router, self._driver, self, self._transmit, scenario.nodes)
+        return RouterStack(router, self._driver, self, self._transmit, costs, scenario.nodes)
 
     def _follow_absence(self) -> None:
         """A node that has not come yet, or has left, asks for nothing."""

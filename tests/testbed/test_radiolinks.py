@@ -1,5 +1,6 @@
 """`links: radio` in the simulator: the algorithms on a medium that loses, doubles and delays, over our link layer."""
 
+import itertools
 import json
 
 import pytest
@@ -80,6 +81,24 @@ def test_a_holder_fault_waits_for_a_holder(name, seed):
     (crash,) = run.diary.of("crash")
     assert (crash["node"], crash["units"]) == (fault["node"], 1)
     assert 60.0 <= fault["t"] < 100.0
+
+
+@every
+def test_nodes_that_are_slow(name):
+    """Messages wait for a node that is busy with others, in order, and so does what it is told of its links."""
+    faults = [{"at": 100.0, "kind": "cut", "node": 2, "peer": 3}, {"at": 150.0, "kind": "heal"}]
+    faults += [{"at": 200.0, "kind": "crash", "node": 5}, {"at": 220.0, "kind": "restart", "node": 5}]
+    delays = {"hop": 0.05, "send": 0.3, "receive": 0.6}
+    run = radio(name, LINE, delays=delays, workload={"rate": 0.02}, faults=faults)
+    assert {**run.verdicts, "starvation": "ok"} == ALL_OK  # the crash may have taken a token, or the tree, with it
+    sent = {(one["node"], one["peer"], one["id"]): one["t"] for one in run.diary.of("send")}
+    took = [one["t"] - sent[one["peer"], one["node"], one["id"]] for one in run.diary.of("recv")]
+    assert 0.649 < min(took) < 0.75, "a hop or two, and then its time"
+    handled: dict[int, list[float]] = {}
+    for one in run.diary.of("recv"):
+        handled.setdefault(one["node"], []).append(one["t"])
+    gaps = [b - a for times in handled.values() for a, b in itertools.pairwise(times)]
+    assert 0.599 < min(gaps) < 0.95, "one after the other"
 
 
 @every
