@@ -32,6 +32,7 @@ def run_in_guest(
     cpus: int,
     memory_mb: int,
     accel: str,
+    snapshot: bool,
     timeout_s: float | None,
     send: Sequence[str],
     bring: Sequence[str],
@@ -48,7 +49,7 @@ def run_in_guest(
         raise InputError(f"--timeout: found {timeout_s:g}; allowed: more than 0")
     sent = dict(map(parse_send, send))
     brought = list(map(parse_bring, bring))
-    with Guest(cpus=cpus, memory_mb=memory_mb, accel=accel) as guest:
+    with Guest(cpus=cpus, memory_mb=memory_mb, accel=accel, snapshot=snapshot) as guest:
         if verbose:
             how = "restored" if guest.is_restored else "booted"
             print(f"testbed: guest {how} in {guest.boot_s:.1f} s ({guest.accel})", file=sys.stderr)
