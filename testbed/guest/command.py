@@ -11,7 +11,6 @@ from typing import Any
 from testbed.errors import InputError
 from testbed.guest.host import Guest
 from testbed.guest.images import prepare
-from testbed.guest.layout import WORK
 
 
 def prepare_guest(*, update: bool) -> dict[str, Any]:
@@ -62,7 +61,7 @@ def parse_send(text: str) -> tuple[str, Path]:
     source = Path(here)
     if not here or not source.exists():
         raise InputError(f"--send {text}: {here or 'an empty path'}: no such file or folder")
-    return str(Path(WORK, there or source.resolve().name)), source
+    return there or source.resolve().name, source
 
 
 def parse_bring(text: str) -> tuple[str, Path]:
@@ -73,4 +72,4 @@ def parse_bring(text: str) -> tuple[str, Path]:
     folder = Path(here)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"--bring {text}: {here} is not a folder")
-    return str(Path(WORK, there)), folder
+    return there, folder
