@@ -2,7 +2,7 @@
 
 It says `ready` at once and then, while nobody asks for anything, imports what the testbed's commands need. Imports take
 a guest without KVM ten times as long as the host, so `testbed ...`, `python FILE ...` and `python -m MODULE ...` do not
-start a new interpreter: the agent forks, and the child goes on from there. After each command all that it left is killed.
+start a new interpreter: the agent forks, and the child goes on from there. After each command what it left is killed.
 
 It runs as process 1 of a guest and refuses to run anywhere else.
 """
@@ -214,10 +214,17 @@ def _begin(argv: list[str], cwd: str, env: dict[str, str], out: int, err: int) -
         os.environ.update(env)
         if is_for_us(argv):
             raise Become(argv)
+        _restore_signals()
         os.execvp(argv[0], argv)
     except OSError as error:
         os.write(2, f"{argv[0]}: {error.strerror}\n".encode())
         os._exit(_NOT_FOUND if isinstance(error, FileNotFoundError) else _CANNOT_RUN)
+
+
+def _restore_signals() -> None:
+    """Python ignores these, and other programs would inherit that."""
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def is_for_us(argv: list[str]) -> bool:
@@ -265,6 +272,7 @@ def _spawn(argv: list[str], **descriptors: int) -> int:
             os.dup2(descriptor, ("stdin", "stdout", "stderr").index(name))
         try:
             os.closerange(3, 100)
+            _restore_signals()
             os.execvp(argv[0], argv)
         finally:
             os._exit(_NOT_FOUND)

@@ -95,6 +95,11 @@ def test_a_command_that_a_signal_ends(call: Call) -> None:
     assert call("sh", "-c", "kill -9 $$") == (128 + 9, "", "")
 
 
+def test_a_pipe_that_closes_ends_its_writer(call: Call) -> None:
+    """Silently, as in any shell."""
+    assert call("sh", "-c", "yes | head -n 1") == (0, "y\n", "")
+
+
 def test_a_command_that_is_not_there(call: Call) -> None:
     assert call("no-such-command") == (127, "", "no-such-command: No such file or directory\n")
 
@@ -233,7 +238,8 @@ def test_each_guest_has_the_time_and_its_own_random_numbers(guest: Guest, call: 
 
 
 def test_ctrl_c_ends_the_command_brings_back_what_it_had_and_leaves_nothing(guest: Guest, tmp_path: Path) -> None:
-    script = "mkdir /tmp/part; echo half >/tmp/part/file; echo begun; sleep 100"
+    # With `exec`, because a shell may put off a Ctrl-C until its child ends.
+    script = "mkdir /tmp/part; echo half >/tmp/part/file; echo begun; exec sleep 100"
     command = command_line("--bring", f"/tmp/part:{tmp_path / 'part'}", "--", "sh", "-c", script)
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
@@ -249,7 +255,7 @@ def test_ctrl_c_ends_the_command_brings_back_what_it_had_and_leaves_nothing(gues
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=str)
 def test_being_killed_leaves_nothing(guest: Guest, number: signal.Signals) -> None:
     with subprocess.Popen(
-        command_line("--", "sh", "-c", "echo begun; sleep 100"), cwd=ROOT, stdout=subprocess.PIPE, text=True
+        command_line("--", "sh", "-c", "echo begun; exec sleep 100"), cwd=ROOT, stdout=subprocess.PIPE, text=True
     ) as running:
         assert running.stdout is not None
         assert running.stdout.readline() == "begun\n"
