@@ -94,6 +94,8 @@ class Guest:
         `timeout_s` or was interrupted; one that does not exist then is left out unless the command succeeded. Relative
         paths in the guest are below /tmp, where commands run unless `cwd` says otherwise.
         """
+        if not argv:
+            raise ValueError("no command")
         if send:
             self.send(send)
         sinks = {OUT: stdout or _to(sys.stdout), ERR: stderr or _to(sys.stderr)}
