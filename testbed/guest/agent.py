@@ -265,7 +265,7 @@ def _set_clock(seconds: float) -> None:
 
 
 def _spawn(argv: list[str], **descriptors: int) -> int:
-    """Start a helper with some of its standard streams replaced."""
+    """Start a program with some of its standard streams replaced."""
     child = os.fork()
     if child == 0:
         for name, descriptor in descriptors.items():
