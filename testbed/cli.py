@@ -117,9 +117,40 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("what", choices=("algorithm",))
     one.add_argument("name", metavar="NAME", help="what scenarios call it, such as my-algorithm")
 
+    _add_guest(commands)
+
     one = _command(commands, "doctor", _doctor, "what can run on this machine, what is missing, how to get it")
     _add_json(one)
     return parser
+
+
+def _add_guest(commands: Any) -> None:
+    guest = _command(
+        commands, "guest", None, "a throwaway Linux guest that has Wi-Fi radios, whatever this machine has"
+    )
+    actions = guest.add_subparsers(title="actions", metavar="ACTION", required=True)
+
+    one = _command(actions, "prepare", _guest_prepare, "fetch and build what guests boot from, once, into the cache")
+    one.add_argument("--update", action="store_true", help="also if a kernel is there: take the current one")
+    _add_json(one)
+
+    one = _command(actions, "run", _guest_run, "boot, run a command in the guest as root, and end with its exit code")
+    one.usage = "testbed guest run [options] -- COMMAND..."
+    one.add_argument("--cpus", type=int, default=2, metavar="N", help="processors of the guest (2)")
+    one.add_argument("--memory", type=int, default=1024, metavar="MB", help="memory of the guest (1024)")
+    one.add_argument(
+        "--accel", choices=("auto", "kvm", "tcg"), default="auto", help="kvm if it works, or as said (auto)"
+    )
+    one.add_argument(
+        "--timeout", type=float, metavar="S", help="end the command after so many seconds, with exit code 124"
+    )
+    one.add_argument("--send", action="append", default=[], metavar="PATH[:GUEST_PATH]",
+                     help="put a file or folder into the guest first (may be repeated)")  # fmt: skip
+    one.add_argument("--bring", action="append", default=[], metavar="GUEST_PATH:DIR",
+                     help="put what is in a folder of the guest into DIR afterwards (may be repeated)")  # fmt: skip
+    one.add_argument("--cold", action="store_true", help="boot, even if a guest that was ready has been kept")
+    one.add_argument("--verbose", action="store_true", help="say on stderr how long the guest took to come up")
+    one.add_argument("argv", nargs=argparse.REMAINDER, metavar="COMMAND", help="and its arguments")
 
 
 def _command(commands: Any, name: str, function: Any, summary: str) -> argparse.ArgumentParser:
@@ -341,6 +372,35 @@ def _new(arguments: argparse.Namespace) -> int:
     written = new_algorithm(arguments.name, PROJECT)
     print(next_steps(written, arguments.name, PROJECT), end="")
     return 0
+
+
+def _guest_prepare(arguments: argparse.Namespace) -> int:
+    from testbed.guest.command import prepare_guest
+
+    facts = prepare_guest(update=arguments.update)
+    if arguments.json:
+        _print_json(facts)
+    else:
+        for name in ("kernel", "initramfs", "root"):
+            print(f"{name:10} {facts[name]['bytes'] / 1e6:6.1f} MB  {facts[name]['path']}")
+        print(f"ready after {facts['seconds']} s")
+    return 0
+
+
+def _guest_run(arguments: argparse.Namespace) -> int:
+    from testbed.guest.command import run_in_guest
+
+    return run_in_guest(
+        arguments.argv[1:] if arguments.argv[:1] == ["--"] else arguments.argv,
+        cpus=arguments.cpus,
+        memory_mb=arguments.memory,
+        accel=arguments.accel,
+        snapshot=not arguments.cold,
+        timeout_s=arguments.timeout,
+        send=arguments.send,
+        bring=arguments.bring,
+        verbose=arguments.verbose,
+    )
 
 
 def _doctor(arguments: argparse.Namespace) -> int:

@@ -1,0 +1,169 @@
+"""A guest as the host sees it: boot it, run commands in it, send files in and bring them back.
+
+    with Guest() as guest:
+        code = guest.run(["testbed", "run", "s.yaml", "--out", "/tmp/runs"], send={"/tmp/s.yaml": Path("s.yaml")},
+                         bring=[("/tmp/runs", Path("runs"))])
+
+A guest belongs to the thread that made it: QEMU is killed when that thread ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, Self
+
+from testbed.errors import BackendError, TestbedError
+from testbed.guest.boot import boot
+from testbed.guest.images import prepare
+from testbed.guest.interrupts import noted_interrupts
+from testbed.guest.layout import PROJECT, WORK
+from testbed.guest.project import ROOT, project_archive
+from testbed.guest.protocol import ERR, MESSAGE, OUT, message
+
+Sink = Callable[[bytes], object]
+"""Takes what a command prints, piece by piece as it comes."""
+_GRACE_S = 10.0
+"""How long a command may take to end after it was asked to, and the guest to kill it after that."""
+
+
+class GuestTimeout(TestbedError):
+    """A command took too long; 124 is what timeout(1) makes of that."""
+
+    exit_code = 124
+
+
+class Guest:
+    """A booted guest; a context manager whose exit ends it.
+
+    `snapshot`: without KVM, begin where an earlier guest with the same code was ready, and keep such a state if there
+    is none. `is_restored` tells whether that was so, `boot_s` how long it took until the guest was ready.
+    """
+
+    def __init__(self, *, cpus: int = 2, memory_mb: int = 1024, accel: str = "auto", snapshot: bool = True) -> None:
+        images = prepare()
+        began = time.monotonic()
+        with project_archive() as project:
+            booted = boot(images, project, cpus=cpus, memory_mb=memory_mb, accel=accel, snapshot=snapshot)
+        self._qemu, self._channel = booted.qemu, booted.channel
+        self.accel, self.is_restored = booted.accel, booted.is_restored
+        try:
+            self._set_clock_and_seed()
+            self._send_scenarios()
+        except BaseException:
+            self.close()
+            raise
+        self.boot_s = time.monotonic() - began
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the guest."""
+        self._qemu.kill()
+
+    @property
+    def pid(self) -> int:
+        """QEMU's process."""
+        return self._qemu.pid
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout_s: float | None = None,
+        stdout: Sink | None = None,
+        stderr: Sink | None = None,
+        send: Mapping[str, Path] | None = None,
+        bring: Iterable[tuple[str, Path]] = (),
+    ) -> int:
+        """Run a command as root; returns its exit code (128 + the number of the signal that ended it).
+
+        `send` maps paths in the guest to files or folders here that are put there first. `bring` names folders of the
+        guest whose contents are put into folders here afterwards, also if the command failed, took longer than
+        `timeout_s` or was interrupted; one that does not exist then is left out unless the command succeeded. Relative
+        paths in the guest are below /tmp, where commands run unless `cwd` says otherwise.
+        """
+        if not argv:
+            raise ValueError("no command")
+        if send:
+            self.send(send)
+        sinks = {OUT: stdout or _to(sys.stdout), ERR: stderr or _to(sys.stderr)}
+        with noted_interrupts() as noted:
+            self._channel.say(message(do="run", argv=list(argv), cwd=cwd, env=dict(env or {})))
+            code = self._follow(sinks, noted, timeout_s)
+            for path, folder in bring:
+                self.bring(path, folder, must_exist=code == 0)
+        if noted:
+            signal.raise_signal(noted[0])  # now that everything is back, what it would have done at once
+        if code is None:
+            raise GuestTimeout(f"{argv[0]}: took longer than {timeout_s:g} s in the guest and was ended")
+        return code
+
+    def send(self, files: Mapping[str, Path]) -> None:
+        """Put files and folders of the host into the guest, at the paths that they are named by."""
+        self._channel.put({str(PurePosixPath(WORK, path)): source for path, source in files.items()})
+
+    def bring(self, path: str, folder: Path, *, must_exist: bool = True) -> None:
+        """Put what is in a folder of the guest, or a single file, into a folder of the host."""
+        self._channel.get(str(PurePosixPath(WORK, path)), folder, must_exist=must_exist)
+
+    def _set_clock_and_seed(self) -> None:
+        """A restored guest believes that it is the time of its snapshot, and would draw what others have drawn."""
+        self._channel.ask(do="begin", time=time.time(), seed=os.urandom(32).hex())
+
+    def _send_scenarios(self) -> None:
+        """Apart from the code, so that an edited scenario does not put a snapshot out of use."""
+        folder = ROOT / "scenarios"
+        if folder.is_dir():
+            self.send({f"{PROJECT}/scenarios": folder})
+
+    def _follow(self, sinks: dict[bytes, Sink], noted: list[signal.Signals], timeout_s: float | None) -> int | None:
+        """Pass on what the command prints until it ends; its exit code, or None if it took too long."""
+        deadline = float("inf") if timeout_s is None else time.monotonic() + timeout_s
+        is_late = False
+        # A command is asked to end, then killed with all that it started; a guest that cannot do that hangs.
+        steps: list[int] = [signal.SIGTERM, signal.SIGKILL]
+        while True:
+            if (noted and len(steps) == 2) or time.monotonic() >= deadline:
+                if not steps:
+                    raise BackendError("the guest does not answer and was ended")
+                is_late = is_late or not noted
+                step = steps.pop(0)
+                self._channel.say(message(do="signal", number=noted[0] if noted and len(steps) == 1 else step))
+                deadline = time.monotonic() + _GRACE_S
+            found = self._channel.next_frame(within_s=0.2)
+            if found is None:
+                continue
+            kind, body = found
+            if kind in sinks:
+                sinks[kind](body)
+            elif kind == MESSAGE:
+                answer = json.loads(body)
+                if "error" in answer:
+                    raise TestbedError(f"the guest cannot run the command: {answer['error']}")
+                return None if is_late else int(answer["exit"])
+
+
+def _to(stream: Any) -> Sink:
+    """Writes to one of our own standard streams, whatever that is at the moment."""
+    binary: BinaryIO | None = getattr(stream, "buffer", None)
+
+    def write(data: bytes) -> None:
+        if binary is not None:
+            binary.write(data)
+        else:
+            stream.write(data.decode(errors="replace"))
+        stream.flush()
+
+    return write

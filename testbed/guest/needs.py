@@ -1,0 +1,53 @@
+"""What the host must have for a guest, and the line that says how to get what it lacks."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+
+from testbed.errors import BackendError
+
+TOOLS = {
+    # program: the Debian package that has it
+    "qemu-system-x86_64": "qemu-system-x86",
+    "mke2fs": "e2fsprogs",
+    "busybox": "busybox-static",
+}
+FETCHERS = {"apt-get": "apt", "apt-cache": "apt", "dpkg-deb": "dpkg"}
+"""Only needed until the kernel is in the cache."""
+SYSTEM_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
+
+
+def find(program: str) -> str | None:
+    """Where a program is. A user's PATH often lacks the folders that Debian keeps mke2fs in."""
+    path = os.environ.get("PATH", os.defpath)
+    return shutil.which(program, path=os.pathsep.join((path, *SYSTEM_PATHS)))
+
+
+def tool(program: str) -> str:
+    """Where a program that the guest needs is, or `BackendError` with how to get it."""
+    found = find(program)
+    if found is None:
+        raise BackendError(f"the guest needs {program}; {_how_to_get([program])}")
+    return found
+
+
+def missing(*, fetching: bool = False) -> str | None:
+    """None if a guest can run here, else one line on why not; `fetching`: the kernel is still to be fetched."""
+    machine = platform.machine()
+    if platform.system() != "Linux" or machine != "x86_64":
+        return f"the guest runs on Linux on x86_64, not on {platform.system()} on {machine}"
+    wanted = {**TOOLS, **FETCHERS} if fetching else TOOLS
+    absent = [program for program in wanted if find(program) is None]
+    return f"the guest needs {', '.join(absent)}; {_how_to_get(absent)}" if absent else None
+
+
+def _how_to_get(absent: list[str]) -> str:
+    if find("apt-get") is None:
+        return f"on Debian or Ubuntu: apt-get install {_packages(absent)}; other systems are not supported"
+    return f"./setup.sh --guest as root, or: apt-get install --no-install-recommends {_packages(absent)}"
+
+
+def _packages(absent: list[str]) -> str:
+    return " ".join(sorted({(TOOLS | FETCHERS)[program] for program in absent}))

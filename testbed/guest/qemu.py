@@ -1,0 +1,101 @@
+"""Starts QEMU so that it cannot outlive us, with KVM where that works and software emulation (TCG) where not."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+from testbed.guest.images import Images
+from testbed.guest.layout import PORT
+from testbed.guest.needs import tool
+
+KERNEL_ARGUMENTS = (
+    "console=ttyS0 quiet panic=-1 "  # a kernel that panics ends QEMU, by -no-reboot
+    "tsc=reliable no_timer_check "  # the only clock that is cheap to read without KVM
+    "mitigations=off rodata=off audit=0 apparmor=0 nowatchdog cryptomgr.notests random.trust_cpu=on"
+)
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None)
+
+
+class Qemu:
+    """A running QEMU. Its console goes to a file without a name, the agent's port and QEMU's monitor to sockets."""
+
+    def __init__(self, images: Images, project: BinaryIO, *more: str, accel: str, cpus: int, memory_mb: int) -> None:
+        self.port, port = socket.socketpair()
+        self.monitor, monitor = socket.socketpair()
+        self._console = os.fdopen(os.memfd_create("console"), "w+b")
+        with port, monitor:
+            theirs = {"project": project.fileno(), "port": port.fileno(), "monitor": monitor.fileno()}
+            self._process = subprocess.Popen(
+                [*command_line(images, **theirs, accel=accel, cpus=cpus, memory_mb=memory_mb), *more],
+                stdin=subprocess.DEVNULL,
+                stdout=self._console,
+                stderr=self._console,
+                pass_fds=tuple(theirs.values()),
+                start_new_session=True,  # Ctrl-C is for us; what becomes of the guest is our decision
+                preexec_fn=partial(_die_with, os.getpid()),
+            )
+
+    def console(self) -> str:
+        """What the kernel, the first process and QEMU itself have printed."""
+        size = os.fstat(self._console.fileno()).st_size
+        return os.pread(self._console.fileno(), size, 0).decode(errors="replace")
+
+    def last_words(self) -> str:
+        """The end of what the console shows, for one line."""
+        lines = [line.strip() for line in self.console().splitlines() if line.strip()]
+        return f"its console says: {' / '.join(lines[-3:])}" if lines else "its console is empty"
+
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def kill(self) -> None:
+        """End it at once: the guest has nothing that it would have to write back."""
+        self._process.kill()
+        self._process.wait()
+        for file in (self.port, self.monitor, self._console):
+            file.close()
+
+
+def command_line(
+    images: Images, *, project: int, port: int, monitor: int, accel: str, cpus: int, memory_mb: int
+) -> list[str | Path]:
+    """QEMU's arguments; `project`, `port` and `monitor` are descriptors that it inherits."""
+    return [
+        tool("qemu-system-x86_64"),
+        "-machine", "q35", "-accel", "kvm" if accel == "kvm" else "tcg,thread=multi", "-cpu", "max",
+        "-smp", str(cpus), "-m", str(memory_mb),
+        "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
+        "-kernel", images.kernel, "-initrd", images.initramfs, "-append", KERNEL_ARGUMENTS,
+        "-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
+        "-drive", f"if=none,id=root,format=raw,readonly=on,file={_escaped(images.root)}",
+        "-device", "virtio-blk-pci,drive=root",
+        # The archive has no name; locks are for files that others could open.
+        "-drive", f"if=none,id=project,format=raw,readonly=on,file.locking=off,file=/proc/self/fd/{project}",
+        "-device", "virtio-blk-pci,drive=project",
+        "-device", "virtio-serial-pci",
+        "-chardev", f"socket,id=control,fd={port}", "-device", f"virtserialport,chardev=control,name={PORT}",
+        "-chardev", f"socket,id=monitor,fd={monitor}", "-mon", "chardev=monitor,mode=control",
+    ]  # fmt: skip
+
+
+def _escaped(path: Path) -> str:
+    return str(path).replace(",", ",,")
+
+
+def _die_with(parent: int) -> None:
+    """Between fork and exec: have the kernel kill QEMU when the thread that started it ends, however that happens."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended just before
+        os._exit(1)

@@ -1,0 +1,225 @@
+"""The guest's root file system: the Python that runs us, the packages it needs and a few tools, in an ext4 image.
+
+Everything keeps its path, so that Python finds itself, and its modification time, so that compiled files stay valid:
+compiling the standard library anew would take the guest minutes. `mke2fs -d` fills the image without privileges.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterable
+from pathlib import Path
+
+from testbed.errors import BackendError
+from testbed.guest import cache
+from testbed.guest.kernel import Kernel
+from testbed.guest.layout import PACKAGES, PROJECT, START
+from testbed.guest.needs import find, tool
+
+DISTRIBUTIONS = ("pydantic", "PyYAML", "pyroute2")
+"""What the project needs in the guest; those that are installed go in, with what they require."""
+PROGRAMS = ("sh", "babeld", "ip", "tc", "iw", "bridge", "batctl", "ping")
+"""Go in if the host has them. Busybox would do as a shell, but one that prefers its own `ip` to the real one."""
+_LEFT_OUT = {
+    "test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3", "pydoc_data", "site-packages",
+    "dist-packages",
+}  # fmt: skip
+_EXPECTED_IN_SBIN = ("modprobe", "ifconfig")  # by the kernel, and by the initramfs
+_FOLDERS = ("dev", "proc", "sys", "tmp", "run", "var", "root", "etc/modprobe.d", "opt", "usr/bin", "usr/sbin")
+_FILES = {
+    "etc/passwd": "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
+    "etc/group": "root:x:0:\nnogroup:x:65534:\n",
+    "etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
+    # The radios are made one by one, by netlink.
+    "etc/modprobe.d/testbed.conf": "options mac80211_hwsim radios=0\n",
+}
+
+
+def root_image(kernel: Kernel) -> Path:
+    """The image, from the cache."""
+    packages = installed_packages()
+    programs = {program: found for program in PROGRAMS if (found := find(program)) is not None}
+    inputs = {
+        "kernel": kernel.path.name,
+        "python": [sys.version, *map(_stamp, _interpreter_and_library())],
+        "packages": {name: distribution.version for name, distribution in packages.items()},
+        "programs": {program: _stamp(Path(found)) for program, found in [*programs.items(), ("", tool("busybox"))]},
+        "recipe": Path(__file__).read_text(),
+    }
+
+    def build(path: Path) -> None:
+        tree = path.with_name(f"{path.name}-tree")
+        _fill(tree, kernel, packages.values(), programs.values())
+        _make_image(tree, path)
+        shutil.rmtree(tree)
+
+    return cache.build_once("root", cache.fingerprint(inputs), build)
+
+
+def installed_packages() -> dict[str, importlib.metadata.Distribution]:
+    """The distributions for the guest by name: those listed and, transitively, what they require."""
+    found: dict[str, importlib.metadata.Distribution] = {}
+    waiting = [*DISTRIBUTIONS]
+    while waiting:
+        name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
+        if name in found:
+            continue
+        try:
+            found[name] = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue  # for another system or another Python, or an extra that the host does without
+        for requirement in found[name].requires or ():
+            needed = re.match(r"[\w.-]+", requirement)
+            if needed and "extra ==" not in requirement:
+                waiting.append(needed[0])
+    return found
+
+
+def _interpreter_and_library() -> tuple[Path, Path]:
+    return Path(sys.executable).resolve(), Path(sysconfig.get_path("stdlib"))
+
+
+def _stamp(path: Path) -> list[object]:
+    facts = path.stat()
+    return [str(path), facts.st_size if path.is_file() else 0, facts.st_mtime_ns]
+
+
+def _fill(
+    tree: Path, kernel: Kernel, packages: Iterable[importlib.metadata.Distribution], programs: Iterable[str]
+) -> None:
+    tree.mkdir()
+    _copy_top_links(tree)
+    for folder in (*_FOLDERS, f".{PROJECT}", f".{PACKAGES}"):
+        (tree / folder).mkdir(parents=True, exist_ok=True)
+    for name, text in _FILES.items():
+        (tree / name).write_text(text)
+    interpreter, library = _interpreter_and_library()
+    _copy(tree, interpreter)
+    _copy_library(library, tree / str(library).lstrip("/"))
+    for package in packages:
+        _copy_package(package, tree / PACKAGES.lstrip("/"))
+    for program in programs:
+        _copy(tree, Path(program))
+    _copy(tree, Path(tool("busybox")), "/usr/bin/busybox")
+    _link_applets(tree)
+    _write_starters(tree, interpreter)
+    _copy_shared_libraries(tree)
+    shutil.copytree(kernel.modules, tree / "lib/modules" / kernel.release)
+    _compile(tree, library)
+
+
+def _copy_top_links(tree: Path) -> None:
+    """On most systems /bin, /sbin and /lib are links into /usr; on the others they are folders."""
+    for name in ("bin", "sbin", "lib", "lib64"):
+        host = Path("/", name)
+        if host.is_symlink():
+            target = os.readlink(host).lstrip("/")
+            (tree / target).mkdir(parents=True, exist_ok=True)
+            (tree / name).symlink_to(target)
+        else:
+            (tree / name).mkdir()
+
+
+def _copy(tree: Path, file: Path, where: str | None = None) -> None:
+    """Copy a file, links followed, to the same path in the tree."""
+    target = tree / (where or str(file)).lstrip("/")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if not target.exists():
+        shutil.copy2(file, target)
+
+
+def _copy_library(library: Path, target: Path) -> None:
+    def left_out(folder: str, names: list[str]) -> set[str]:
+        unwanted = {name for name in names if name in _LEFT_OUT or name.startswith("config-")}
+        return unwanted | {name for name in names if name.endswith((".opt-1.pyc", ".opt-2.pyc", ".a"))}
+
+    shutil.copytree(library, target, ignore=left_out, dirs_exist_ok=True)
+
+
+def _copy_package(package: importlib.metadata.Distribution, target: Path) -> None:
+    base = Path(str(package.locate_file("")))
+    if package.files is None:
+        raise BackendError(f"{package.name} was installed in a way that keeps no list of files; set up with ./setup.sh")
+    for file in package.files:
+        source = Path(str(package.locate_file(file)))
+        if ".." not in file.parts and source.is_file() and not _LEFT_OUT & set(file.parts):
+            copy = target / source.relative_to(base)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, copy)
+
+
+def _link_applets(tree: Path) -> None:
+    """The usual commands, from busybox, where the host's own were not copied."""
+    names = subprocess.run([tool("busybox"), "--list"], capture_output=True, text=True, check=True).stdout.split()
+    for name in names:
+        places = [tree / folder / name for folder in ("bin", "sbin", "usr/bin", "usr/sbin")]
+        if not any(place.exists() or place.is_symlink() for place in places):
+            (tree / ("sbin" if name in _EXPECTED_IN_SBIN else "bin") / name).symlink_to("/usr/bin/busybox")
+
+
+def _write_starters(tree: Path, interpreter: Path) -> None:
+    """`python` and `testbed` as commands, and the first process."""
+    for name in ("python", "python3"):
+        link = tree / "usr/bin" / name
+        if not link.exists():
+            link.symlink_to(interpreter)
+    environment = f"PYTHONPATH={PROJECT}:{PACKAGES} PYTHONUTF8=1 PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1"
+    path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    _write_script(
+        tree / START.lstrip("/"),
+        f"export HOME=/root PATH={path} {environment}\nexec {interpreter} -S -m testbed.guest.agent",
+    )
+    _write_script(tree / "usr/bin/testbed", f'exec {interpreter} -m testbed.cli "$@"')
+
+
+def _write_script(path: Path, text: str) -> None:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def _copy_shared_libraries(tree: Path) -> None:
+    """What the programs and the extension modules are linked with, as the host's loader finds it."""
+    linked = [path for path in tree.rglob("*") if path.is_file() and not path.is_symlink() and _is_elf(path)]
+    # Asked of the copies' originals where they exist: a library may be found relative to the file that wants it.
+    originals = [original if (original := Path("/", path.relative_to(tree))).exists() else path for path in linked]
+    said = subprocess.run(["ldd", *originals], capture_output=True, text=True).stdout
+    wanted = set(re.findall(r"(?:=> |^\s+)(/\S+) \(0x", said, re.MULTILINE))
+    # Loaded by name when the first thread ends, so no list has it.
+    wanted |= {str(Path(one).with_name("libgcc_s.so.1")) for one in wanted if one.endswith("/libc.so.6")}
+    for library in sorted(wanted):
+        if Path(library).is_file():
+            _copy(tree, Path(library))
+
+
+def _is_elf(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4) == b"\x7fELF"
+
+
+def _compile(tree: Path, library: Path) -> None:
+    """Compile what the host has not; what is up to date is left alone."""
+    for folder in (str(library), PACKAGES):
+        options = ["-qq", "-j0", "-s", str(tree), "-p", "/"]  # compiled as if it were where it will be
+        command = [sys.executable, "-m", "compileall", *options, str(tree / folder.lstrip("/"))]
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def _make_image(tree: Path, path: Path) -> None:
+    files = list(tree.rglob("*"))
+    blocks = sum(-(-file.lstat().st_size // 4096) for file in files)
+    options = ["-q", "-F", "-t", "ext4", "-b", "4096", "-O", "^has_journal,^metadata_csum,^64bit,^resize_inode"]
+    inodes = len(files) + 100
+    size = f"{(blocks + inodes // 16) * 21 // 20 + 512}"
+    made = subprocess.run(
+        [tool("mke2fs"), *options, "-m", "0", "-N", str(inodes), "-E", "root_owner=0:0", "-d", tree, path, size],
+        capture_output=True,
+        text=True,
+    )
+    if made.returncode != 0:
+        raise BackendError(f"mke2fs failed: {(made.stderr.strip().splitlines() or ['it does not say why'])[-1]}")
