@@ -4,6 +4,7 @@
 #   ./setup.sh                                   set up the core
 #   ./setup.sh testbed run scenarios/quickstart.yaml
 #   ./setup.sh test [pytest arguments]           set up everything this machine allows, run the whole suite
+#   ./setup.sh --guest [command]                 also install what guests with Wi-Fi radios need (docs/guest.md); as root
 #
 # The environment lives in .venv beside this file (or in $TESTBED_VENV). Setting up again costs nothing: a stamp
 # holds the fingerprint of what was installed.
@@ -59,6 +60,41 @@ is_installed() {
     [ -x "$venv/bin/python" ] && [ -f "$venv/.installed-$1" ] && [ "$(cat "$venv/.installed-$1")" = "$fingerprint" ]
 }
 
+# The Debian packages that guests need and that are missing; each is known by a program that it brings.
+missing_guest_packages() {
+    local entry
+    for entry in qemu-system-x86:qemu-system-x86_64 e2fsprogs:mke2fs busybox-static:busybox iproute2:ip babeld:babeld; do
+        PATH="$PATH:/usr/sbin:/sbin" command -v "${entry#*:}" >/dev/null 2>&1 || printf '%s ' "${entry%%:*}"
+    done
+}
+
+# Installs what guests need, which takes root; the kernel itself is fetched later and never installed.
+install_guest_packages() {
+    local packages
+    command -v apt-get >/dev/null 2>&1 || { say "guests need Debian or Ubuntu: there is no apt-get here"; return 1; }
+    packages=$(missing_guest_packages)
+    if [ -z "$packages" ] && [ -n "$(apt-cache search --names-only '^linux-image-(amd64|generic)$')" ]; then return; fi
+    if [ "$(id -u)" != 0 ]; then
+        say "guests with Wi-Fi radios need: apt-get install --no-install-recommends $packages(as root)"
+        return 1
+    fi
+    say "installing ${packages:-lists of packages }for guests"
+    apt-get update -qq >/dev/null || return 1
+    # shellcheck disable=SC2086  # a list of words
+    [ -z "$packages" ] || DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null
+}
+
+# For the suite: continuous integration gets everything, others are told.
+offer_guest_packages() {
+    local packages
+    if [ "${CI:-}" = true ] && [ "$(id -u)" = 0 ] && [ -e /etc/debian_version ]; then
+        install_guest_packages || say "guests cannot be set up; their tests will fail"
+    else
+        packages=$(missing_guest_packages)
+        [ -z "$packages" ] || say "tests of guests will be skipped; for those: ./setup.sh --guest as root ($packages)"
+    fi
+}
+
 run_suite() {
     cd "$root"
     ruff check .
@@ -71,8 +107,14 @@ export PATH="$venv/bin:$PATH" VIRTUAL_ENV="$venv"
 unset PYTHONHOME
 if [ "${1:-}" = test ]; then
     shift
+    offer_guest_packages
     install dev '.[dev]'
     run_suite "$@"
+fi
+if [ "${1:-}" = --guest ]; then
+    shift
+    install_guest_packages || exit 3
+    install emulation '.[emulation]'
 fi
 install core '.'
 [ $# -eq 0 ] || exec "$@"

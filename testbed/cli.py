@@ -150,6 +150,7 @@ def _add_guest(commands: Any) -> None:
                      help="put a file or folder into the guest first (may be repeated)")  # fmt: skip
     one.add_argument("--bring", action="append", default=[], metavar="GUEST_PATH:DIR",
                      help="put what is in a folder of the guest into DIR afterwards (may be repeated)")  # fmt: skip
+    one.add_argument("--cold", action="store_true", help="boot, even if a guest that was ready has been kept")
     one.add_argument("--verbose", action="store_true", help="say on stderr how long the guest took to come up")
     one.add_argument("argv", nargs=argparse.REMAINDER, metavar="COMMAND", help="and its arguments")
 
@@ -397,6 +398,7 @@ def _guest_run(arguments: argparse.Namespace) -> int:
         cpus=arguments.cpus,
         memory_mb=arguments.memory,
         accel=arguments.accel,
+        snapshot=not arguments.cold,
         timeout_s=arguments.timeout,
         send=arguments.send,
         bring=arguments.bring,

@@ -9,6 +9,7 @@ import platform
 from typing import Any
 
 from testbed.backends.registry import BACKENDS
+from testbed.guest.needs import missing
 
 EXTRAS = {
     # extra: (what it is for, a module it brings)
@@ -31,12 +32,14 @@ def examine() -> dict[str, Any]:
         found = importlib.util.find_spec(module) is not None
         fix = None if found else f"./setup.sh pip install -e '.[{name}]' in the project's folder"
         extras[name] = {"ok": found, "purpose": purpose, "fix": fix}
+    lacking = missing()
     return {
         "python": platform.python_version(),
         "system": platform.platform(),
         "cores": os.cpu_count(),
         "root": os.geteuid() == 0,
         "backends": backends,
+        "guest": {"ok": lacking is None, "missing": lacking},
         "extras": extras,
     }
 
@@ -47,6 +50,8 @@ def render(facts: dict[str, Any]) -> str:
     lines.append("backends")
     for name, backend in facts["backends"].items():
         lines.append(f"  {name:12} {'ok' if backend['ok'] else 'cannot run: ' + backend['missing']}")
+    guest = facts["guest"]
+    lines.append(f"guest          {'ok' if guest['ok'] else 'cannot run: ' + guest['missing']}")
     lines.append("extras")
     for name, extra in facts["extras"].items():
         lines.append(f"  {name:12} {'ok' if extra['ok'] else 'not installed'}: {extra['purpose']}")

@@ -1,8 +1,8 @@
 """The guest's first process: takes commands from the host one after the other and sends back what they print.
 
 It says `ready` at once and then, while nobody asks for anything, imports what the testbed's commands need. Imports take
-a guest without KVM ten times as long as the host, so `testbed ...` is not a new interpreter: the agent forks, and the
-child calls the command line. After each command every process that it left is killed.
+a guest without KVM ten times as long as the host, so `testbed ...`, `python FILE ...` and `python -m MODULE ...` do not
+start a new interpreter: the agent forks, and the child goes on from there. After each command what it left is killed.
 
 It runs as process 1 of a guest and refuses to run anywhere else.
 """
@@ -35,10 +35,10 @@ _CANNOT_RUN, _NOT_FOUND = 126, 127  # the shell's exit codes
 
 
 class Become(BaseException):
-    """Raised in a forked child: leave the agent's stack and be this command of the testbed."""
+    """Raised in a forked child: leave the agent's stack and be this command."""
 
-    def __init__(self, arguments: list[str]) -> None:
-        self.arguments = arguments
+    def __init__(self, argv: list[str]) -> None:
+        self.argv = argv
 
 
 class Agent:
@@ -64,7 +64,7 @@ class Agent:
 
     def _do_run(self, argv: list[str], cwd: str | None, env: dict[str, str]) -> None:
         self._wait_for_modules()
-        if argv[0] == "testbed":
+        if is_for_us(argv):
             self._warm_up(lambda: False)
         outputs = {OUT: os.pipe(), ERR: os.pipe()}
         child = os.fork()
@@ -212,25 +212,52 @@ def _begin(argv: list[str], cwd: str, env: dict[str, str], out: int, err: int) -
         os.makedirs(cwd, exist_ok=True)
         os.chdir(cwd)
         os.environ.update(env)
-        if argv[0] == "testbed":
-            raise Become(argv[1:])
+        if is_for_us(argv):
+            raise Become(argv)
+        _restore_signals()
         os.execvp(argv[0], argv)
     except OSError as error:
         os.write(2, f"{argv[0]}: {error.strerror}\n".encode())
         os._exit(_NOT_FOUND if isinstance(error, FileNotFoundError) else _CANNOT_RUN)
 
 
-def _be_testbed(arguments: list[str]) -> int:
-    """What the command `testbed` does, in an interpreter that has imported most of it."""
-    from testbed.cli import main
+def _restore_signals() -> None:
+    """Python ignores these, and other programs would inherit that."""
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
 
+
+def is_for_us(argv: list[str]) -> bool:
+    """Whether this interpreter can become the command; options that change Python itself need a new one."""
+    if argv[0] == "python" and len(argv) > 1:
+        return len(argv) > 2 if argv[1] == "-m" else not argv[1].startswith("-")
+    return argv[0] == "testbed"
+
+
+def _be(argv: list[str]) -> int:
+    """What the command would do, in an interpreter that has imported most of what it needs."""
     os.closerange(3, 100)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.argv = ["testbed", *arguments]
     sys.stdin = os.fdopen(0, closefd=False)
     sys.stdout = os.fdopen(1, "w", buffering=1, closefd=False)  # lines as they come: somebody may watch
     sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
-    return main(arguments)
+    if argv[0] == "testbed":
+        from testbed.cli import main
+
+        sys.argv = argv
+        return main(argv[1:])
+    import runpy
+
+    if argv[1] == "-m":
+        sys.argv = argv[2:]
+        sys.modules.pop(argv[2], None)
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(argv[2], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = argv[1:]
+        sys.path.insert(0, os.path.dirname(os.path.abspath(argv[1])))
+        runpy.run_path(argv[1], run_name="__main__")
+    return 0
 
 
 def _set_clock(seconds: float) -> None:
@@ -238,13 +265,14 @@ def _set_clock(seconds: float) -> None:
 
 
 def _spawn(argv: list[str], **descriptors: int) -> int:
-    """Start a helper with some of its standard streams replaced."""
+    """Start a program with some of its standard streams replaced."""
     child = os.fork()
     if child == 0:
         for name, descriptor in descriptors.items():
             os.dup2(descriptor, ("stdin", "stdout", "stderr").index(name))
         try:
             os.closerange(3, 100)
+            _restore_signals()
             os.execvp(argv[0], argv)
         finally:
             os._exit(_NOT_FOUND)
@@ -306,16 +334,8 @@ def main() -> NoReturn:
     try:
         Agent(_open_port()).serve()
     except Become as command:
-        arguments = command.arguments
-    code = 1
-    try:
-        code = _be_testbed(arguments)
-    except SystemExit as leaving:
-        code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    sys.exit(code)
+        argv = command.argv
+    sys.exit(_be(argv))
 
 
 if __name__ == "__main__":

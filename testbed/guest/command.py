@@ -11,7 +11,6 @@ from typing import Any
 from testbed.errors import InputError
 from testbed.guest.host import Guest
 from testbed.guest.images import prepare
-from testbed.guest.layout import WORK
 
 
 def prepare_guest(*, update: bool) -> dict[str, Any]:
@@ -32,6 +31,7 @@ def run_in_guest(
     cpus: int,
     memory_mb: int,
     accel: str,
+    snapshot: bool,
     timeout_s: float | None,
     send: Sequence[str],
     bring: Sequence[str],
@@ -48,7 +48,7 @@ def run_in_guest(
         raise InputError(f"--timeout: found {timeout_s:g}; allowed: more than 0")
     sent = dict(map(parse_send, send))
     brought = list(map(parse_bring, bring))
-    with Guest(cpus=cpus, memory_mb=memory_mb, accel=accel) as guest:
+    with Guest(cpus=cpus, memory_mb=memory_mb, accel=accel, snapshot=snapshot) as guest:
         if verbose:
             how = "restored" if guest.is_restored else "booted"
             print(f"testbed: guest {how} in {guest.boot_s:.1f} s ({guest.accel})", file=sys.stderr)
@@ -61,7 +61,7 @@ def parse_send(text: str) -> tuple[str, Path]:
     source = Path(here)
     if not here or not source.exists():
         raise InputError(f"--send {text}: {here or 'an empty path'}: no such file or folder")
-    return str(Path(WORK, there or source.resolve().name)), source
+    return there or source.resolve().name, source
 
 
 def parse_bring(text: str) -> tuple[str, Path]:
@@ -72,4 +72,4 @@ def parse_bring(text: str) -> tuple[str, Path]:
     folder = Path(here)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"--bring {text}: {here} is not a folder")
-    return str(Path(WORK, there)), folder
+    return there, folder

@@ -15,14 +15,14 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Self
 
 from testbed.errors import BackendError, TestbedError
 from testbed.guest.boot import boot
 from testbed.guest.images import prepare
 from testbed.guest.interrupts import noted_interrupts
-from testbed.guest.layout import PROJECT
+from testbed.guest.layout import PROJECT, WORK
 from testbed.guest.project import ROOT, project_archive
 from testbed.guest.protocol import ERR, MESSAGE, OUT, message
 
@@ -91,8 +91,11 @@ class Guest:
 
         `send` maps paths in the guest to files or folders here that are put there first. `bring` names folders of the
         guest whose contents are put into folders here afterwards, also if the command failed, took longer than
-        `timeout_s` or was interrupted; one that does not exist then is left out unless the command succeeded.
+        `timeout_s` or was interrupted; one that does not exist then is left out unless the command succeeded. Relative
+        paths in the guest are below /tmp, where commands run unless `cwd` says otherwise.
         """
+        if not argv:
+            raise ValueError("no command")
         if send:
             self.send(send)
         sinks = {OUT: stdout or _to(sys.stdout), ERR: stderr or _to(sys.stderr)}
@@ -109,11 +112,11 @@ class Guest:
 
     def send(self, files: Mapping[str, Path]) -> None:
         """Put files and folders of the host into the guest, at the paths that they are named by."""
-        self._channel.put(files)
+        self._channel.put({str(PurePosixPath(WORK, path)): source for path, source in files.items()})
 
     def bring(self, path: str, folder: Path, *, must_exist: bool = True) -> None:
         """Put what is in a folder of the guest, or a single file, into a folder of the host."""
-        self._channel.get(path, folder, must_exist=must_exist)
+        self._channel.get(str(PurePosixPath(WORK, path)), folder, must_exist=must_exist)
 
     def _set_clock_and_seed(self) -> None:
         """A restored guest believes that it is the time of its snapshot, and would draw what others have drawn."""

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -39,7 +40,7 @@ class Qemu:
                 stderr=self._console,
                 pass_fds=tuple(theirs.values()),
                 start_new_session=True,  # Ctrl-C is for us; what becomes of the guest is our decision
-                preexec_fn=_die_with_parent,
+                preexec_fn=partial(_die_with, os.getpid()),
             )
 
     def console(self) -> str:
@@ -93,6 +94,8 @@ def _escaped(path: Path) -> str:
     return str(path).replace(",", ",,")
 
 
-def _die_with_parent() -> None:
+def _die_with(parent: int) -> None:
     """Between fork and exec: have the kernel kill QEMU when the thread that started it ends, however that happens."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended just before
+        os._exit(1)

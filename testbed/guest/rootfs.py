@@ -24,12 +24,13 @@ from testbed.guest.needs import find, tool
 
 DISTRIBUTIONS = ("pydantic", "PyYAML", "pyroute2")
 """What the project needs in the guest; those that are installed go in, with what they require."""
-PROGRAMS = ("babeld", "ip", "tc", "iw", "bridge", "batctl", "ping")
-"""Go in if the host has them."""
+PROGRAMS = ("sh", "babeld", "ip", "tc", "iw", "bridge", "batctl", "ping")
+"""Go in if the host has them. Busybox would do as a shell, but one that prefers its own `ip` to the real one."""
 _LEFT_OUT = {
     "test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3", "pydoc_data", "site-packages",
     "dist-packages",
 }  # fmt: skip
+_EXPECTED_IN_SBIN = ("modprobe", "ifconfig")  # by the kernel, and by the initramfs
 _FOLDERS = ("dev", "proc", "sys", "tmp", "run", "var", "root", "etc/modprobe.d", "opt", "usr/bin", "usr/sbin")
 _FILES = {
     "etc/passwd": "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
@@ -156,10 +157,10 @@ def _copy_package(package: importlib.metadata.Distribution, target: Path) -> Non
 def _link_applets(tree: Path) -> None:
     """The usual commands, from busybox, where the host's own were not copied."""
     names = subprocess.run([tool("busybox"), "--list"], capture_output=True, text=True, check=True).stdout.split()
-    for name in [*names, "modprobe"]:
+    for name in names:
         places = [tree / folder / name for folder in ("bin", "sbin", "usr/bin", "usr/sbin")]
         if not any(place.exists() or place.is_symlink() for place in places):
-            (tree / ("sbin" if name in ("modprobe", "ifconfig", "ip") else "bin") / name).symlink_to("/usr/bin/busybox")
+            (tree / ("sbin" if name in _EXPECTED_IN_SBIN else "bin") / name).symlink_to("/usr/bin/busybox")
 
 
 def _write_starters(tree: Path, interpreter: Path) -> None:

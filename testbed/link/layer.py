@@ -14,6 +14,8 @@ from testbed.link.settings import Settings
 from testbed.link.wire import Datagram, Junk, Wire
 
 REMEMBERED_RELAYS = 4096
+NEAR_HOPS, NEAR_TRIES = 2, 3
+"""How far others carry a datagram at first, and how often that is tried before it may go farther."""
 
 
 class LinkLayer:
@@ -39,6 +41,7 @@ class LinkLayer:
         self._hellos = 0
         self._hello_at = now + round(rng.random() * settings.hello)
         self._relays = 0
+        self._unanswered: Counter[int] = Counter()  # relays to a peer since it was heard of, over the air or carried
         self._seen: OrderedDict[tuple[int, int, int], None] = OrderedDict()  # relays that went by here
 
     # -- inputs ------------------------------------------------------------------------------------------------------
@@ -105,6 +108,7 @@ class LinkLayer:
             self._carry(frame, body)
             return
         end = self._end_of(sender, incarnation)
+        del self._unanswered[sender]
         if direct:
             end.hear(self._now)
         if isinstance(frame, Hello):
@@ -152,7 +156,10 @@ class LinkLayer:
         self._relays += 1
         inner = self._wire.spell(Datagram(self.node, self.incarnation, frame, body))
         self._seen[self.node, self.incarnation, self._relays] = None
-        relay = Relay(self.node, self.incarnation, peer, self._relays, self._settings.relay_hops)
+        # Two who have just parted mostly have a neighbour in common. Only if nobody answers, everybody is asked.
+        self._unanswered[peer] += 1
+        hops = NEAR_HOPS if self._unanswered[peer] <= NEAR_TRIES else self._settings.relay_hops
+        relay = Relay(self.node, self.incarnation, peer, self._relays, min(hops, self._settings.relay_hops))
         self._transmit(None, relay, inner)
 
     # -- for others --------------------------------------------------------------------------------------------------
@@ -175,5 +182,7 @@ class LinkLayer:
         elif relay.hops > 1:
             onward = Relay(relay.origin, relay.incarnation, relay.target, relay.number, relay.hops - 1)
             target = self._ends.get(relay.target)
-            near = target is not None and target.was_heard(self._now)
-            self._transmit(relay.target if near else None, onward, inner)
+            if target is not None and target.was_heard(self._now):
+                self._transmit(relay.target, onward, inner)
+            elif onward.hops > 1:  # otherwise nobody would pass it on
+                self._transmit(None, onward, inner)

@@ -98,7 +98,7 @@ def test_nodes_that_are_slow(name):
     for one in run.diary.of("recv"):
         handled.setdefault(one["node"], []).append(one["t"])
     gaps = [b - a for times in handled.values() for a, b in itertools.pairwise(times)]
-    assert 0.599 < min(gaps) < 0.95, "one after the other"
+    assert min(gaps) > 0.599, "one after the other"
 
 
 @every
