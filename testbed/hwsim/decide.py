@@ -33,6 +33,7 @@ KINDS = ("data unicast", "data broadcast", "beacon", "management")
 _DATA, _BEACON = 0x08, 0x80
 _CONTROL, _RECEIVER = 4, 8  # where a frame's control and its receiver are, in its attribute
 _SHORTEST = 10  # bytes that have a receiver's address
+_BACKOFF_NS = 2_000_000
 _LONGEST_NS = 100_000_000  # that a frame may be on the air, with all its tries
 
 
@@ -66,6 +67,8 @@ class Outcome(NamedTuple):
     is_unicast: bool
     acked_dbm: float | None
     """The power of the acknowledgement, if there was one."""
+    asked: Tries
+    """The tries that were left."""
     used: Tries
 
 
@@ -240,7 +243,7 @@ class Decisions:
         if self._on_try is not None:
             self._show(start, index, sent, 0)
         due = start + chances.busy_ns(index, size, 0, False)
-        return due, Outcome(start, sender, sent, received, index, False, None, _ONCE[index])
+        return due, Outcome(start, sender, sent, received, index, False, None, tries, _ONCE[index])
 
     def _unicast(self, sender: int, sent: Sent, tries: Tries, start: int, row: Row) -> tuple[int, Outcome]:
         target = self._nodes.get(sent.attribute[_RECEIVER : _RECEIVER + 6], -1)
@@ -275,7 +278,7 @@ class Decisions:
             self.lost["errors"] += 1
         padded = (*used, *_ONCE[0][2:], -1, 0)[: len(tries)]
         got_it = [received] if received is not None else []
-        return now, Outcome(start, sender, sent, got_it, index, True, acked, padded)
+        return now, Outcome(start, sender, sent, got_it, index, True, acked, tries, padded)
 
     def _show(self, start: int, index: int, sent: Sent, retry: int) -> None:
         assert self._on_try is not None
@@ -354,9 +357,10 @@ class Decisions:
     def _after_collision(self, outcome: Outcome, due_ns: int, run_ns: int) -> bytes:
         """Try on with what is left of the tries, or tell the sender that it failed."""
         sender, sent = outcome.sender, outcome.sent
-        left = _less(sent.tries, outcome.used)
+        left = _less(outcome.asked, outcome.used)
         if left[0] >= 0:
-            self._send(sender, sent, left, due_ns, self._rows.get(sender) or self._row(sender, run_ns))
+            again = due_ns + self._rng.randrange(_BACKOFF_NS)  # at random, or the same two would meet again
+            self._send(sender, sent, left, again, self._rows.get(sender) or self._row(sender, run_ns))
             return b""
         return self._packer.tx_info(sent.transmitter, sent.flags, 0, outcome.used) + sent.cookie
 
