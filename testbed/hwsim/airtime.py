@@ -7,7 +7,6 @@ all know OFDM has short slots.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from testbed.radio.rates import RATES, Rate
 
@@ -42,7 +41,6 @@ class AirRate:
     rate: Rate
     access: Access
 
-    @lru_cache(maxsize=4096)  # noqa: B019 - there are a dozen of them, and they live as long as the medium
     def busy_ns(self, frame_bytes: int, retry: int, is_acked: bool) -> int:
         """How long a try occupies the air: if it is to be acknowledged, with the time in which that would happen."""
         busy = self.access.wait_us(retry) + self.rate.airtime_us(frame_bytes)

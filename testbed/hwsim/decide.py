@@ -12,27 +12,29 @@ that hears both, only one that is 10 dB stronger survives, and nobody hears whil
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
 from collections.abc import Callable
+from heapq import heappop, heappush
 from itertools import count
+from math import inf
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from testbed.hwsim.airtime import ACK_BYTES, AirRate, rates_by_index
+from testbed.hwsim.airtime import ACK_BYTES
+from testbed.hwsim.chances import Chances
 from testbed.hwsim.hearing import Hearing, Listener
 from testbed.hwsim.hwsim import NO_ACK, WAS_ACKED, Packer, Sent, Tries, receiver, signal
-from testbed.radio.fading import draw_gain_db
 from testbed.radio.radio import Radio
-from testbed.radio.receiver import Receiver
 
 CHECKSUM_BYTES = 4
 CAPTURE_DB = 10.0
 """By how much a frame must be the stronger one to survive a collision."""
-_STEPS_PER_DB = 50
-"""Error rates are computed for powers this fine, and remembered."""
-_REMEMBERED = 100_000
+KINDS = ("data unicast", "data broadcast", "beacon", "management")
 _DATA, _BEACON = 0x08, 0x80
+_CONTROL, _RECEIVER = 4, 8  # where a frame's control and its receiver are, in its attribute
+_SHORTEST = 10  # bytes that have a receiver's address
+_BACKOFF_NS = 2_000_000
+_LONGEST_NS = 100_000_000  # that a frame may be on the air, with all its tries
 
 
 class Settings(NamedTuple):
@@ -53,21 +55,45 @@ class Try(NamedTuple):
     mbps: float
 
 
-class Flight(NamedTuple):
-    """A frame that is on its way; the first due is the first in a heap."""
+class Outcome(NamedTuple):
+    """What became of a frame, unless it collides."""
 
-    due_ns: int
-    order: int
     start_ns: int
     sender: int
     sent: Sent
     receivers: list[Listener]
-    """Who has received it, unless it collides."""
     rate: int
-    unicast_to: int | None
+    """Its index."""
+    is_unicast: bool
     acked_dbm: float | None
     """The power of the acknowledgement, if there was one."""
+    asked: Tries
+    """The tries that were left."""
     used: Tries
+
+
+Flight = tuple[int, int, Outcome | bytes]
+"""A frame on its way: when it is due, a number that orders those due at once, and what became of it, or what the kernel
+is to be told if that is known already."""
+
+Sure = tuple[list[bytes], int, int, list[int]]
+"""What is the same for all frames like one that nothing can spoil: what the kernel is told, less the frame in between
+and the cookie at the end; how long it takes; how many receive it; and the count of its kind."""
+
+
+class Row:
+    """Whom a sender reaches for a while, and what follows from that for its frames."""
+
+    __slots__ = ("by_node", "chances", "listeners", "sure", "until_ns")
+
+    def __init__(self, until_ns: int | None, listeners: list[Listener]) -> None:
+        self.until_ns = until_ns
+        self.listeners = listeners
+        self.by_node = {listener[0]: listener for listener in listeners}
+        self.chances: dict[tuple[int, int], list[float]] = {}
+        """Of each listener to lose a frame, by rate and size."""
+        self.sure: dict[tuple[int, bytes, int, int, Tries], Sure | None] = {}
+        """Frames that nothing can spoil, by control, receiver, size, flags and tries; None if something can."""
 
 
 class Decisions:
@@ -84,22 +110,22 @@ class Decisions:
         on_try: Callable[[Try, bytes, bool], None] | None = None,
     ) -> None:
         self.hearing = hearing
-        self.counts: Counter[str] = Counter()
+        self.lost: Counter[str] = Counter()
+        """What did not arrive, by its cause."""
+        self.received = self.tries = 0
+        self._sent = {kind: [0, 0] for kind in KINDS}
         self._nodes = {address: node for node, address in enumerate(addresses)}
         self._receivers = [receiver(address) for address in addresses]
         self._packer = packer
         self._rng = rng
         self._settings = settings or Settings()
+        self._thins = bool(self._settings.loss or self._settings.duplicate)
         self._on_try = on_try
-        self._rates = rates_by_index(radio.standard)
-        detector = radio.receiver
-        self._listen = [Receiver(one.rate, detector.noise_dbm, detector.detection_dbm) for one in self._rates]
+        self._chances = Chances(radio, rng)
         self._flights: list[Flight] = []
-        self._order = count()
+        self._order = count().__next__
         self._busy_until = [0] * len(addresses)
-        self._rows: dict[int, tuple[int | None, list[Listener], dict[tuple[int, int], list[tuple[Listener, float]]]]]
-        self._rows = {}
-        self._error_rates: dict[tuple[int, int, int], float] = {}
+        self._rows: dict[int, Row] = {}
         self._heard: list[list[tuple[int, int, float]]] = [[] for _ in addresses]
         """Start, end and power of what is on the air at each node, for collisions."""
 
@@ -107,190 +133,199 @@ class Decisions:
         """Who hears whom has changed."""
         self._rows.clear()
 
+    def counts(self) -> dict[str, Any]:
+        """What was sent, of which kind; what arrived; what did not, and why."""
+        return {
+            "sent": {kind: frames for kind, (frames, _) in self._sent.items()},
+            "bytes": {kind: size for kind, (_, size) in self._sent.items()},
+            "tries": self.tries,
+            "received": self.received,
+            "lost": dict(sorted(self.lost.items())),
+        }
+
     # -- a frame comes -----------------------------------------------------------------------------------------------
 
     def take(self, sent: Sent, now_ns: int, run_ns: int) -> None:
         """A radio wants to send a frame."""
-        sender = self._nodes.get(sent.transmitter)
-        if sender is None or len(sent.frame) < 10:
-            self.counts["of no station"] += 1
+        transmitter, frame, size, flags, tries, cookie = sent
+        sender = self._nodes.get(transmitter)
+        if sender is None or size < _SHORTEST:
+            self.lost["of no station"] += 1
             return
-        self._count(sent)
-        self._send(sender, sent, sent.tries, now_ns, run_ns)
-
-    def _count(self, sent: Sent) -> None:
-        frame, counts = sent.frame, self.counts
-        if frame[0] & 0x0C == _DATA:
-            kind = "data broadcast" if frame[4] & 1 else "data unicast"
+        row = self._rows.get(sender)
+        if row is None or (row.until_ns is not None and run_ns >= row.until_ns):
+            row = self._rows[sender] = self._row(sender, run_ns)
+        key = (frame[_CONTROL], frame[_RECEIVER : _RECEIVER + 6], size, flags, tries)
+        if key in row.sure:
+            sure = row.sure[key]
         else:
-            kind = "beacons" if frame[0] == _BEACON else "management"
-        counts[kind] += 1
-        counts[kind + " bytes"] += len(frame) + CHECKSUM_BYTES
-
-    def _send(self, sender: int, sent: Sent, tries: Tries, now_ns: int, run_ns: int) -> None:
-        listeners, plans = self._row(sender, run_ns)
-        start = max(now_ns, self._busy_until[sender])
-        if sent.frame[4] & 1:
-            flight = self._broadcast(sender, sent, tries, start, listeners, plans)
-        else:
-            flight = self._unicast(sender, sent, tries, start, listeners)
-        heapq.heappush(self._flights, flight)
-        busy, due = self._busy_until, flight.due_ns
-        busy[sender] = due
-        for node, _, _ in listeners:
+            sure = row.sure[key] = self._sure(sent, row)
+        if sure is None:
+            counted = self._sent[_kind(frame)]
+            counted[0] += 1
+            counted[1] += size + CHECKSUM_BYTES
+            self._send(sender, sent, tries, now_ns, row)
+            return
+        pieces, takes_ns, receivers, counted = sure
+        counted[0] += 1
+        counted[1] += size + CHECKSUM_BYTES
+        self.received += receivers
+        self.tries += 1
+        busy = self._busy_until
+        start = busy[sender] if busy[sender] > now_ns else now_ns
+        due = busy[sender] = start + takes_ns
+        heappush(self._flights, (due, self._order(), frame.join(pieces) + cookie))
+        for node in row.by_node:
             if busy[node] < due:
                 busy[node] = due
+        if self._on_try is not None:
+            self._show(start, tries[0], sent, 0)
+
+    def _row(self, sender: int, run_ns: int) -> Row:
+        lasts = self.hearing.lasts_ns()
+        until = None if lasts is None else (run_ns // lasts + 1) * lasts
+        return Row(until, self.hearing.listeners(sender, run_ns))
+
+    def _sure(self, sent: Sent, row: Row) -> Sure | None:
+        """All but the frame itself, if nothing can spoil frames like this one, which is so most of the time."""
+        index, size, chances = sent.tries[0], sent.size + CHECKSUM_BYTES, self._chances
+        is_data, is_unicast = sent.attribute[_CONTROL] & 0x0C == _DATA, not sent.attribute[_RECEIVER] & 1
+        if self._settings.collisions or (is_data and self._thins) or index != chances.index(index):
+            return None
+        receivers, sizes = row.listeners, [size]
+        if is_unicast:
+            target = row.by_node.get(self._nodes.get(sent.attribute[_RECEIVER : _RECEIVER + 6], -1))
+            if target is None or sent.flags & NO_ACK:
+                return None
+            receivers, sizes = [target], [size, ACK_BYTES]
+        if any(m is not None for _, _, m in receivers):
+            return None
+        if any(chances.error_rate(index, each, power) for _, power, _ in receivers for each in sizes):
+            return None
+        acked = receivers[0][1] if is_unicast else None
+        told = self._told(sent, receivers, index, is_unicast, acked, _ONCE[index])
+        pieces = [b"".join(part) for part in told]
+        takes_ns = chances.busy_ns(index, size, 0, is_unicast)
+        return pieces, takes_ns, len(receivers), self._sent[_kind(sent.attribute)]
+
+    def _send(self, sender: int, sent: Sent, tries: Tries, now_ns: int, row: Row) -> None:
+        """A frame that something may spoil."""
+        busy = self._busy_until
+        start = max(busy[sender], now_ns)
+        way = self._broadcast if sent.attribute[_RECEIVER] & 1 else self._unicast
+        due, outcome = way(sender, sent, tries, start, row)
+        heappush(self._flights, (due, self._order(), outcome))
+        busy[sender] = due
+        for node in row.by_node:
+            busy[node] = max(busy[node], due)
         if self._settings.collisions:
-            self._heard[sender].append((start, due, float("inf")))
-            for node, power, _ in listeners:
+            self._heard[sender].append((start, due, inf))
+            for node, power, _ in row.listeners:
                 self._heard[node].append((start, due, power))
 
-    def _row(
-        self, sender: int, run_ns: int
-    ) -> tuple[list[Listener], dict[tuple[int, int], list[tuple[Listener, float]]]]:
-        """Whom a sender reaches, and what is remembered of the chances of its frames."""
-        row = self._rows.get(sender)
-        if row is None or (row[0] is not None and run_ns >= row[0]):
-            lasts = self.hearing.lasts_ns()
-            until = None if lasts is None else (run_ns // lasts + 1) * lasts
-            row = self._rows[sender] = (until, self.hearing.listeners(sender, run_ns), {})
-        return row[1], row[2]
-
-    def _broadcast(
-        self,
-        sender: int,
-        sent: Sent,
-        tries: Tries,
-        start: int,
-        listeners: list[Listener],
-        plans: dict[tuple[int, int], list[tuple[Listener, float]]],
-    ) -> Flight:
-        index, size = tries[0], len(sent.frame) + CHECKSUM_BYTES
-        key = (index, size)
-        plan = plans.get(key)
-        if plan is None:
-            plan = plans[key] = self._chances(index, size, listeners)
-        random, received, spoilt = self._rng.random, [], 0
-        for listener, chance in plan:
+    def _broadcast(self, sender: int, sent: Sent, tries: Tries, start: int, row: Row) -> tuple[int, Outcome]:
+        chances, size, random = self._chances, sent.size + CHECKSUM_BYTES, self._rng.random
+        index = chances.index(tries[0])
+        known = row.chances.get((index, size))
+        if known is None:
+            known = [chances.error_rate(index, size, power) for _, power, _ in row.listeners]
+            row.chances[index, size] = known
+        received = []
+        for listener, chance in zip(row.listeners, known, strict=True):
             if listener[2] is not None:
-                listener = self._faded(listener)
-                chance = self._error_rate(index, size, listener[1])
-            if chance and random() < chance:
-                spoilt += 1
-            else:
+                listener = chances.fade(listener)
+                chance = chances.error_rate(index, size, listener[1])
+            if not chance or random() >= chance:
                 received.append(listener)
-        if spoilt:
-            self.counts["lost to errors"] += spoilt
-        end = start + self._rates[index].busy_ns(size, 0, False)
+        self.tries += 1
+        if len(received) < len(known):
+            self.lost["errors"] += len(known) - len(received)
         if self._on_try is not None:
-            self._show(start, self._rates[index], sent, 0)
-        return Flight(end, next(self._order), start, sender, sent, received, index, None, None, (index, 1, *_NO_MORE))
+            self._show(start, index, sent, 0)
+        due = start + chances.busy_ns(index, size, 0, False)
+        return due, Outcome(start, sender, sent, received, index, False, None, tries, _ONCE[index])
 
-    def _chances(self, index: int, size: int, listeners: list[Listener]) -> list[tuple[Listener, float]]:
-        """The chance of every listener to lose a frame; with fading it is drawn anew for each frame."""
-        return [
-            (listener, 0.0 if listener[2] is not None else self._error_rate(index, size, listener[1]))
-            for listener in listeners
-        ]
+    def _unicast(self, sender: int, sent: Sent, tries: Tries, start: int, row: Row) -> tuple[int, Outcome]:
+        target = self._nodes.get(sent.attribute[_RECEIVER : _RECEIVER + 6], -1)
+        return self._try_on(sender, sent, tries, start, row.by_node.get(target), (sender, target))
 
-    def _faded(self, listener: Listener) -> Listener:
-        node, mean, m = listener
-        assert m is not None
-        return node, mean + draw_gain_db(m, self._rng), m
-
-    def _error_rate(self, index: int, size: int, power: float) -> float:
-        listen = self._listen[index]
-        if power < listen.detection_dbm:
-            return 1.0
-        key = (index, size, round(power * _STEPS_PER_DB))
-        rate = self._error_rates.get(key)
-        if rate is None:
-            if len(self._error_rates) > _REMEMBERED:
-                self._error_rates.clear()
-            rate = self._error_rates[key] = listen.error_rate(max(listen.detection_dbm, key[2] / _STEPS_PER_DB), size)
-        return rate
-
-    def _unicast(self, sender: int, sent: Sent, tries: Tries, start: int, listeners: list[Listener]) -> Flight:
+    def _try_on(
+        self, sender: int, sent: Sent, tries: Tries, start: int, listener: Listener | None, pair: tuple[int, int]
+    ) -> tuple[int, Outcome]:
         """Try at each rate as often as the kernel asks for, until the acknowledgement comes."""
-        target = self._nodes.get(sent.frame[4:10])
-        listener = next((one for one in listeners if one[0] == target), None)
-        size, wants_ack = len(sent.frame) + CHECKSUM_BYTES, not sent.flags & NO_ACK
-        now, received, acked, tried, index = start, None, None, 0, tries[0]
+        chances, size, wants_ack = self._chances, sent.size + CHECKSUM_BYTES, not sent.flags & NO_ACK
+        now, received, acked, tried, index = start, None, None, 0, chances.index(tries[0])
         used: list[int] = []
-        for index, often in zip(tries[::2], tries[1::2], strict=True):
-            if index < 0 or acked is not None:
+        for given, often in zip(tries[::2], tries[1::2], strict=True):
+            if given < 0 or acked is not None or (tried and not wants_ack):
                 break
-            times = 0
-            for _ in range(often if wants_ack else 1):
+            index, times = chances.index(given), 0
+            while times < (often if wants_ack else 1) and acked is None:
                 if self._on_try is not None:
-                    self._show(now, self._rates[index], sent, tried)
-                now += self._rates[index].busy_ns(size, tried, wants_ack)
+                    self._show(now, index, sent, tried)
+                now += chances.busy_ns(index, size, tried, wants_ack)
                 tried, times = tried + 1, times + 1
-                got = self._got(listener, index, size)
-                received = received or got
-                if got is not None and wants_ack and self._got(listener, index, ACK_BYTES) is not None:
-                    acked = got[1]
-                    break
-            used += (index, times)
-            if not wants_ack:
-                break
-        rate = used[-2] if used else index
-        self.counts["tries"] += tried
+                got = None if listener is None else chances.received(listener, index, size)
+                if listener is not None and got is not None:
+                    received = received or got
+                    if wants_ack and chances.received(listener, index, ACK_BYTES):
+                        acked = got[1]
+            used += (given, times)
+        self.tries += tried
         if listener is None:
-            by_fault = (sender, target) in self.hearing.forbidden
-            self.counts["lost to faults" if by_fault else "lost out of reach"] += 1
+            self.lost["faults" if pair in self.hearing.forbidden else "out of reach"] += 1
         elif received is None:
-            self.counts["lost to errors"] += 1
-        used += _NO_MORE[: len(tries) - len(used)] if len(used) < len(tries) else ()
-        return Flight(
-            *(now, next(self._order), start, sender, sent, [received] if received else []),
-            *(rate, target if target is not None else -1, acked, tuple(used)),
-        )
+            self.lost["errors"] += 1
+        padded = (*used, *_ONCE[0][2:], -1, 0)[: len(tries)]
+        got_it = [received] if received is not None else []
+        return now, Outcome(start, sender, sent, got_it, index, True, acked, tries, padded)
 
-    def _got(self, listener: Listener | None, index: int, size: int) -> Listener | None:
-        """The listener with the power of a frame, if it received it."""
-        if listener is None:
-            return None
-        if listener[2] is not None:
-            listener = self._faded(listener)
-        chance = self._error_rate(index, size, listener[1])
-        return None if chance and self._rng.random() < chance else listener
-
-    def _show(self, start: int, rate: AirRate, sent: Sent, retry: int) -> None:
+    def _show(self, start: int, index: int, sent: Sent, retry: int) -> None:
         assert self._on_try is not None
+        rate = self._chances.rates[index]
         self._on_try(Try(start + round(1000 * rate.access.wait_us(retry)), rate.rate.mbps), sent.frame, retry > 0)
 
     # -- a frame has been sent ---------------------------------------------------------------------------------------
 
     def next_due(self) -> int | None:
         """When the next frame will have been on the air."""
-        return self._flights[0].due_ns if self._flights else None
+        return self._flights[0][0] if self._flights else None
 
     def land(self, run_ns: int) -> bytes:
         """What the kernel is to be told of the frame that is due next."""
-        flight = heapq.heappop(self._flights)
-        receivers = flight.receivers
+        due_ns, _, outcome = heappop(self._flights)
+        if isinstance(outcome, bytes):
+            return outcome
+        receivers, sent = outcome.receivers, outcome.sent
         if self._settings.collisions:
-            receivers = self._survivors(flight)
-            if flight.unicast_to is not None and flight.receivers and not receivers:
-                return self._after_collision(flight, run_ns)
-        sent = flight.sent
-        parts: list[bytes] = []
-        if receivers:
-            frame = sent.frame
-            head, body = self._packer.head(len(frame)), self._packer.body(frame, flight.rate)
-            addresses, arrived = self._receivers, 0
-            if frame[0] & 0x0C == _DATA and (self._settings.loss or self._settings.duplicate):
-                receivers = self._thinned(receivers)
-            for node, power, _ in receivers:
-                parts += (head, addresses[node], body, signal(round(power)))
-                arrived += 1
-            self.counts["received"] += arrived
-        was_acked = flight.unicast_to is None or flight.acked_dbm is not None
-        flags = sent.flags | WAS_ACKED if was_acked else sent.flags
-        power = round(flight.acked_dbm) if flight.acked_dbm is not None else 0
-        parts.append(self._packer.tx_info(sent.transmitter, flags, power, flight.used, sent.cookie))
-        return b"".join(parts)
+            survivors = self._survivors(outcome, due_ns)
+            if outcome.is_unicast and receivers and not survivors:
+                return self._after_collision(outcome, due_ns, run_ns)
+            receivers = survivors
+        if self._thins and sent.attribute[_CONTROL] & 0x0C == _DATA:
+            receivers = self._thinned(receivers)
+        self.received += len(receivers)
+        told = self._told(sent, receivers, outcome.rate, outcome.is_unicast, outcome.acked_dbm, outcome.used)
+        return sent.attribute.join([b"".join(part) for part in told]) + sent.cookie
+
+    def _told(
+        self,
+        sent: Sent,
+        receivers: list[Listener],
+        index: int,
+        is_unicast: bool,
+        acked_dbm: float | None,
+        used: Tries,
+    ) -> list[list[bytes]]:
+        """The messages for receivers and transmitter, cut where the frame is to go; its cookie is to follow."""
+        packer, head = self._packer, self._packer.head(len(sent.attribute))
+        parts: list[list[bytes]] = [[]]
+        for node, power, _ in receivers:
+            parts[-1] += (head, self._receivers[node])
+            parts.append([packer.tails[index], signal(round(power))])
+        flags = sent.flags | WAS_ACKED if acked_dbm is not None or not is_unicast else sent.flags
+        parts[-1].append(packer.tx_info(sent.transmitter, flags, round(acked_dbm or 0.0), used))
+        return parts
 
     def _thinned(self, receivers: list[Listener]) -> list[Listener]:
         """Less the datagrams that are lost besides, and with those that come twice."""
@@ -299,39 +334,44 @@ class Decisions:
         for listener in receivers:
             for _ in range(1 + (random() < duplicate)):
                 if random() < loss:
-                    self.counts["lost besides"] += 1
+                    self.lost["loss"] += 1
                 else:
                     kept.append(listener)
         return kept
 
-    def _survivors(self, flight: Flight) -> list[Listener]:
+    def _survivors(self, outcome: Outcome, due_ns: int) -> list[Listener]:
         """Those at whom nothing as strong was on the air at the same time."""
-        survivors = []
-        for listener in flight.receivers:
-            node, power, _ = listener
-            heard = self._heard[node]
-            heard[:] = [other for other in heard if other[1] > flight.start_ns]
-            own_seen = False
-            for start, end, other in heard:
-                if start == flight.start_ns and end == flight.due_ns and not own_seen:
-                    own_seen = True  # the frame itself
-                elif start < flight.due_ns and end > flight.start_ns and power < other + CAPTURE_DB:
-                    self.counts["lost to collisions"] += 1
-                    break
+        survivors, start_ns = [], outcome.start_ns
+        for listener in outcome.receivers:
+            heard = self._heard[listener[0]]
+            heard[:] = [other for other in heard if other[1] > start_ns - _LONGEST_NS]
+            # One of those that overlap is the frame itself.
+            rivals = sorted(power for start, end, power in heard if start < due_ns and end > start_ns)
+            rivals.remove(min(rivals, key=lambda power: abs(power - listener[1])))
+            if rivals and listener[1] < rivals[-1] + CAPTURE_DB:
+                self.lost["collision"] += 1
             else:
                 survivors.append(listener)
         return survivors
 
-    def _after_collision(self, flight: Flight, run_ns: int) -> bytes:
+    def _after_collision(self, outcome: Outcome, due_ns: int, run_ns: int) -> bytes:
         """Try on with what is left of the tries, or tell the sender that it failed."""
-        left = _less(flight.sent.tries, flight.used)
+        sender, sent = outcome.sender, outcome.sent
+        left = _less(outcome.asked, outcome.used)
         if left[0] >= 0:
-            self._send(flight.sender, flight.sent, left, flight.due_ns, run_ns)
+            again = due_ns + self._rng.randrange(_BACKOFF_NS)  # at random, or the same two would meet again
+            self._send(sender, sent, left, again, self._rows.get(sender) or self._row(sender, run_ns))
             return b""
-        return self._packer.tx_info(flight.sent.transmitter, flight.sent.flags, 0, flight.used, flight.sent.cookie)
+        return self._packer.tx_info(sent.transmitter, sent.flags, 0, outcome.used) + sent.cookie
 
 
-_NO_MORE = (-1, 0, -1, 0, -1, 0)
+_ONCE = [(index, 1, -1, 0, -1, 0, -1, 0) for index in range(12)]
+
+
+def _kind(attribute: bytes) -> str:
+    if attribute[_CONTROL] & 0x0C == _DATA:
+        return "data broadcast" if attribute[_RECEIVER] & 1 else "data unicast"
+    return "beacon" if attribute[_CONTROL] == _BEACON else "management"
 
 
 def _less(tries: Tries, used: Tries) -> Tries:

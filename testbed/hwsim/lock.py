@@ -25,12 +25,10 @@ class Lock:
     def take(self) -> None:
         """Refused if a living run has the name."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        if is_alive(self.run, self._path.parent):
+            raise BackendError(f"a run called {self.run} is under way ({self._path} is locked)")
         self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self.forget()
-            raise BackendError(f"a run called {self.run} is under way ({self._path} is locked)") from None
+        fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _held.add(self._path)
         os.ftruncate(self._descriptor, 0)
         os.write(self._descriptor, f"{os.getpid()}\n".encode())

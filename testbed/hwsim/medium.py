@@ -46,6 +46,11 @@ _BUFFER_BYTES = 8 << 20
 _SEND_BYTES = 1 << 17
 _FRAME_BYTES = 1 << 13
 _SLEPT_NS = 50_000
+_EARLY_NS = 30_000
+"""As punctual as the kernel's timers are."""
+_SHORT_NS = 1_500_000
+_MOST = 100
+"""Frames to take before those that are due are looked after."""
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
 _PORT = 0x54000000
 """Of its netlink socket, plus its process number. Any socket that closes with the number of the registered one would
@@ -85,75 +90,94 @@ class Medium:
         self.backlog = 0
         """The most frames that waited at a time."""
         self._is_over = False
+        self._waiting = select.epoll()
+        self._cpu_before = 0.0
 
     def run(self) -> None:
-        """Until told to finish, or nobody is there to tell."""
+        """Until told to finish, or nobody is there to tell.
+
+        If nothing is on the air it sleeps until a frame comes, otherwise until the next one is due. How long a frame
+        has waited to be looked at is not known; if the medium did not sleep before it, it is taken to have come when
+        the one before was done, so that lateness is not understated by more than what one frame takes.
+        """
         wire, control, decisions = self._wire, self._control, self.decisions
         now_ns = time.monotonic_ns
-        emptied = now_ns()
+        waiting = self._waiting
+        for one in (wire, control):
+            waiting.register(one, select.EPOLLIN)
+        wire_number = wire.fileno()
+        busy_since = now_ns()
+        self._cpu_before = time.process_time()
         while not self._is_over:
-            due, before = decisions.next_due(), now_ns()
-            if due is not None and due <= before:
-                self._deliver(before)
-                continue
-            ready, _, _ = select.select((wire, control), (), (), None if due is None else (due - before) / 1e9)
-            if control in ready:
-                self._obey(control)
-            if wire in ready:
-                woken = now_ns()
-                # Frames that were there without waiting may have come at any time since the last look.
-                self._drain(woken if woken - before > _SLEPT_NS else emptied)
-                emptied = now_ns()
+            before = now_ns()
+            due = decisions.next_due()
+            if due is not None:
+                if due <= before + _EARLY_NS:
+                    busy_since = self._deliver(before + _EARLY_NS)
+                    continue
+                if due - before < _SHORT_NS:
+                    time.sleep((due - before) / 1e9)
+                    continue
+            ready = waiting.poll(None if due is None else (due - before) // 1_000_000 / 1e3)
+            woken = now_ns()
+            for number, _ in ready:
+                if number != wire_number:
+                    self._obey(control)
+                elif woken - before > _SLEPT_NS:
+                    busy_since = woken
+                    self._take(woken)
+                else:  # it was there already
+                    self._take(busy_since)
+                    busy_since = woken
 
-    def _run_ns(self, now_ns: int) -> int:
-        """The time of the run, which stands still until it starts."""
-        return 0 if self._epoch is None else max(0, now_ns - self._epoch)
-
-    def _drain(self, came_ns: int) -> None:
-        run_ns, take, receive = self._run_ns(came_ns), self.decisions.take, self._wire.recv
-        waiting = 0
-        try:
-            while True:
+    def _take(self, came_ns: int) -> None:
+        """The frames that are there. To ask whether there is another takes less than to be told that there is none."""
+        epoch, take, receive, more = self._epoch, self.decisions.take, self._wire.recv, self._waiting.poll
+        run_ns = came_ns - epoch if epoch is not None and came_ns > epoch else 0
+        taken = 0
+        while True:
+            try:
                 data = receive(_FRAME_BYTES, socket.MSG_DONTWAIT)
-                sent = hwsim.read_sent(data)
-                if sent is not None:
-                    take(sent, came_ns, run_ns)
-                    waiting += 1
-                else:
-                    self._refused(data)
-        except BlockingIOError:
-            pass
-        except OSError as error:
-            if error.errno != errno.ENOBUFS:
-                raise
-            self.decisions.counts["netlink overruns"] += 1
-        if waiting > self.backlog:
-            self.backlog = waiting
+            except OSError as error:
+                if error.errno == errno.ENOBUFS:
+                    self.decisions.lost["netlink overrun"] += 1
+                elif error.errno != errno.EAGAIN:  # only the control socket has something
+                    raise
+                break
+            sent = hwsim.read_sent(data)
+            if sent is not None:
+                take(sent, came_ns, run_ns)
+            else:
+                self._refused(data)
+            taken += 1
+            if taken >= _MOST or not more(0):
+                break
+        if taken > self.backlog:
+            self.backlog = taken
 
     def _refused(self, data: bytes) -> None:
         """The kernel says no to frames for radios that are not up."""
         for kind, _, _, _ in netlink.messages_of(data):
             if kind == netlink.NLMSG_ERROR:
-                self.decisions.counts["refused by the kernel"] += 1
+                self.decisions.lost["refused by the kernel"] += 1
 
-    def _deliver(self, now: int) -> None:
-        """Everything that is due, in one message if it is not too long."""
-        decisions, note = self.decisions, self.lateness.note
-        run_ns = self._run_ns(now)
-        parts, size = [], 0
-        due = decisions.next_due()
-        dues = []
-        while due is not None and due <= now and size < _SEND_BYTES:
-            part = decisions.land(run_ns)
-            parts.append(part)
-            size += len(part)
-            dues.append(due)
-            due = decisions.next_due()
-        if size:
-            self._wire.send(parts[0] if len(parts) == 1 else b"".join(parts))
+    def _deliver(self, now: int) -> int:
+        """Everything that is due, in one message if it is not too long; returns when it was done."""
+        decisions, epoch, note = self.decisions, self._epoch, self.lateness.note
+        run_ns = now - epoch if epoch is not None and now > epoch else 0
+        first = decisions.next_due()
+        told = decisions.land(run_ns)
+        later = []
+        while (due := decisions.next_due()) is not None and due <= now and len(told) < _SEND_BYTES:
+            told += decisions.land(run_ns)
+            later.append(due)
+        if told:
+            self._wire.send(told)
         done = time.monotonic_ns()
-        for due in dues:
-            note(done - due)
+        for due in (first, *later):
+            if due is not None:
+                note(done - due if done > due else 0)
+        return done
 
     def _write_try(self, one: Try, frame: bytes, is_retry: bool) -> None:
         assert self._capture is not None
@@ -190,8 +214,8 @@ class Medium:
         return {
             "lateness_ms": self.lateness.summary_ms(),
             "backlog": self.backlog,
-            "frames": dict(sorted(self.decisions.counts.items())),
-            "cpu_s": round(time.process_time(), 3),
+            "frames": self.decisions.counts(),
+            "cpu_s": round(time.process_time() - self._cpu_before, 3),
         }
 
 

@@ -1,0 +1,248 @@
+"""What is tried of the virtual radios where there are some: run as root in the guest, it prints one JSON object.
+
+python hwsim_in_guest.py radios|line|edge|killed|medium_killed|unproven
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import BackendError
+from testbed.geometry import Geometry
+from testbed.hwsim import kernel, lock
+from testbed.hwsim.clean import clean, leftovers
+from testbed.hwsim.medium import MediumProcess, Plan
+from testbed.hwsim.names import PORT, address, broadcast_address, node_of
+from testbed.hwsim.prove import prove
+from testbed.hwsim.radios import Radios
+from testbed.mobility.trajectory import Position
+from testbed.radio.radio import Radio
+from testbed.scenario import loads
+from testbed.streams import Streams
+
+
+def devices() -> int:
+    """How many virtual radios the kernel has, in whatever namespace."""
+    return len(list(Path("/sys/class/mac80211_hwsim").glob("hwsim*")))
+
+
+def geometry(positions: list[list[float]], radio: str) -> tuple[Geometry, Radio]:
+    scenario = loads(
+        f"""
+        name: places
+        algorithm: rl
+        nodes: {len(positions)}
+        topology: geometric
+        area: [1000, 1000]
+        placement: {{kind: explicit, places: {json.dumps(positions)}}}
+        radio: {radio}
+        links: radio
+        workload: {{rate: 1}}
+        duration: 100
+        """
+    )
+    assert scenario.radio is not None
+    return Geometry(scenario, Streams(1, 0)), scenario.radio
+
+
+def sockets(radios: Radios) -> list[socket.socket]:
+    made = [radios.socket_in(node) for node in range(radios.nodes)]
+    for one in made:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        one.bind(("", PORT))
+    return made
+
+
+def heard(one: socket.socket, own: int, seconds: float = 0.4) -> list[tuple[int, str]]:
+    """Who was heard saying what, until it has been silent for a while."""
+    found = []
+    one.settimeout(seconds)
+    try:
+        while True:
+            data, (ip, _) = one.recvfrom(2048)
+            if node_of(ip) != own:
+                found.append((node_of(ip), data[:8].decode().rstrip()))
+    except TimeoutError:
+        return found
+
+
+def introduce(stations: list[socket.socket]) -> None:
+    """The kernel drops the first frame of a station that it has not heard before."""
+    for _ in range(3):
+        for one in stations:
+            one.sendto(b"hello", (broadcast_address(), PORT))
+        time.sleep(0.1)
+    for node, one in enumerate(stations):
+        heard(one, node, 0.2)
+
+
+def radios() -> dict[str, Any]:
+    before, began = devices(), time.monotonic()
+    with Radios("try", 10, Radio()) as made:
+        took, during = time.monotonic() - began, devices()
+        with Radios("other", 2, Radio(standard="802.11a")):
+            both = devices()
+        try:
+            with Radios("try", 1, Radio()):
+                refused = ""
+        except BackendError as error:
+            refused = str(error)
+        living = clean()
+        began = time.monotonic()
+        made.close()
+        gone = time.monotonic() - began
+    counts = [before, during - before, both - before, devices() - before]
+    return {"counts": counts, "took": took, "gone": gone, "refused": refused, "living": living}
+
+
+def line() -> dict[str, Any]:
+    """Three stations of which only neighbours are in reach; then one pair is cut, and healed."""
+    places, radio = geometry([[0, 0], [80, 0], [160, 0]], "{range: 100}")
+    result: dict[str, Any] = {}
+    pcap = Path("/tmp/air.pcap")
+    with Radios("line", 3, radio) as made, MediumProcess(made, Plan(places, pcap=pcap)) as medium:
+        began = time.monotonic()
+        prove(made, medium, places, [])
+        result["proof"] = time.monotonic() - began
+        medium.start(time.monotonic_ns())
+        stations = sockets(made)
+        introduce(stations)
+        for node, one in enumerate(stations):
+            one.sendto(b"all", (broadcast_address(), PORT))
+            for peer in range(3):
+                if peer != node:
+                    one.sendto(b"one", (address(peer), PORT))
+        result["heard"] = [sorted(heard(one, node)) for node, one in enumerate(stations)]
+        for what, pairs in (("cut", [(1, 0)]), ("healed", [])):
+            medium.forbid(pairs)
+            stations[0].sendto(what.encode(), (broadcast_address(), PORT))
+            result[what] = heard(stations[1], 1)
+        result["report"] = medium.finish()
+    result["pcap"] = pcap.stat().st_size
+    return result
+
+
+def edge() -> dict[str, Any]:
+    """Broadcasts and unicasts at the edge of the range: what arrives, and what the radio module says."""
+    places, radio = geometry([[0, 0], [100, 0]], "{range: 100, rate: 54}")
+    sent, size = 400, 24 + 8 + 20 + 8 + 100 + 4  # of 802.11, LLC, IP, UDP, the data and the checksum
+    lost = places.air.frame_error_rate(0, 1, Position(0.0, 0.0), Position(100.0, 0.0), size)
+    result: dict[str, Any] = {"sent": sent, "predicted": lost}
+    with Radios("edge", 2, radio) as made, MediumProcess(made, Plan(places)) as medium:
+        medium.place({0: Position(0.0, 0.0), 1: Position(10.0, 0.0)})
+        stations = sockets(made)
+        introduce(stations)
+        medium.place({})
+        for name, to in (("broadcast", broadcast_address()), ("unicast", address(1))):
+            arrived = 0
+            for _ in range(sent // 20):
+                for _ in range(20):
+                    stations[0].sendto(name.encode().ljust(100), (to, PORT))
+                arrived += len([1 for _, text in heard(stations[1], 1, 0.15) if name.startswith(text)])
+            result[name] = arrived
+        result["report"] = medium.finish()
+    return result
+
+
+def _orchestrate(ready: socket.socket, survives: bool) -> None:
+    """A run that is going to be killed: radios, a medium, stations in their namespaces, and perhaps a survivor."""
+    places, radio = geometry([[0, 0], [80, 0], [160, 0]], "{range: 100}")
+    with Radios("doomed", 3, radio) as made, MediumProcess(made, Plan(places)):
+        for node in range(3):
+            parent = os.getpid()
+            if os.fork() == 0:
+                if not (survives and node == 0):
+                    kernel.die_with_parent(parent)
+                made.enter(node)
+                ready.send(str(os.getpid()).encode())
+                time.sleep(120)
+                os._exit(0)
+        time.sleep(120)
+
+
+def killed() -> dict[str, Any]:
+    """kill -9 of an orchestrator: nothing stays, unless a process survives; then `clean` finds what it holds."""
+    result: dict[str, Any] = {}
+    before = devices()
+    for survives in (False, True):
+        ready, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        run = os.fork()
+        if run == 0:
+            try:
+                _orchestrate(theirs, survives)
+            finally:
+                os._exit(1)
+        theirs.close()
+        stations = [int(ready.recv(64)) for _ in range(3)]
+        during, alive = devices() - before, lock.is_alive("doomed")
+        os.kill(run, signal.SIGKILL)
+        os.waitpid(run, 0)
+        until = time.monotonic() + 10
+        while devices() - before > survives and time.monotonic() < until:
+            time.sleep(0.05)
+        with Radios("living", 2, Radio()):
+            left, cleaned = leftovers(), clean()
+            spared = devices() - before
+        if survives:
+            os.kill(stations[0], signal.SIGKILL)
+        told = {"during": during, "alive": alive, "left": left, "cleaned": cleaned, "spared": spared}
+        result["survivor" if survives else "none"] = told | {"after": devices() - before, "again": clean()}
+    return result
+
+
+def medium_killed() -> dict[str, Any]:
+    """Without their medium stations hear nobody, and the orchestrator is told."""
+    places, radio = geometry([[0, 0], [50, 0]], "{range: 100}")
+    with Radios("silent", 2, radio) as made, MediumProcess(made, Plan(places)) as medium:
+        stations = sockets(made)
+        introduce(stations)
+        stations[0].sendto(b"before", (broadcast_address(), PORT))
+        before = heard(stations[1], 1)
+        os.kill(medium.pid, signal.SIGKILL)
+        time.sleep(0.2)
+        stations[0].sendto(b"after", (broadcast_address(), PORT))
+        after = heard(stations[1], 1)
+        try:
+            medium.finish()
+            said = ""
+        except BackendError as error:
+            said = str(error)
+    return {"before": before, "after": after, "said": said}
+
+
+def unproven() -> dict[str, Any]:
+    """With the kernel's perfect medium, and with none, the proof fails; with given pairs it succeeds."""
+    places, radio = geometry([[0, 0], [50, 0]], "{range: 100}")
+
+    class Pretended:
+        def place(self, positions: dict[int, Position]) -> None:
+            pass
+
+    said = []
+    with Radios("unproven", 2, radio) as made:
+        try:
+            prove(made, Pretended(), places, [])  # type: ignore[arg-type]
+        except BackendError as error:
+            said.append(str(error))
+        with MediumProcess(made, Plan(None)) as medium:
+            prove(made, medium, None, [(0, 1)])
+            stations = sockets(made)
+            stations[0].sendto(b"given", (broadcast_address(), PORT))
+            given = heard(stations[1], 1)
+            try:
+                medium.place({})
+            except BackendError as error:
+                said.append(str(error))
+    return {"said": said, "given": given}
+
+
+if __name__ == "__main__":
+    print(json.dumps(globals()[sys.argv[1]]()))

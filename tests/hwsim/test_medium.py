@@ -1,0 +1,140 @@
+"""The medium's loop, on sockets that play the kernel and the orchestrator; lateness; locks; loading of modules."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from testbed.errors import BackendError
+from testbed.hwsim import hwsim, kernel, lock
+from testbed.hwsim.decide import Decisions
+from testbed.hwsim.hearing import GivenPairs, Places
+from testbed.hwsim.lateness import Lateness
+from testbed.hwsim.lock import Lock
+from testbed.hwsim.medium import Medium
+from testbed.mobility.trajectory import Position, standing
+from testbed.radio.air import Air
+from testbed.radio.radio import Radio
+from testbed.streams import Streams
+from tests.hwsim.frames import EVERYONE, FAMILY, mac, raw, receivers
+
+Ends = tuple[socket.socket, socket.socket, threading.Thread, Medium]
+
+
+def start(hearing: GivenPairs | Places) -> Ends:
+    """A medium in a thread: the kernel's end, the orchestrator's end."""
+    wire, kernels = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    control, orchestrators = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    for one in (kernels, orchestrators):
+        one.settimeout(5)
+    addresses, packer = [mac(node) for node in range(hearing.nodes)], hwsim.Packer(FAMILY, 2412)
+    medium = Medium(wire, control, lambda on_try: Decisions(hearing, Radio(), addresses, packer, Random(1)))
+    thread = threading.Thread(target=medium.run, daemon=True)
+    thread.start()
+    return kernels, orchestrators, thread, medium
+
+
+def say(to: socket.socket, **what: object) -> None:
+    to.send(json.dumps(what | {"reply": True}).encode())
+    assert json.loads(to.recv(1024)) == {"done": what["do"]}
+
+
+def test_it_carries_frames_obeys_and_reports() -> None:
+    kernels, control, thread, medium = start(GivenPairs(3, [(0, 1)]))
+    kernels.send(raw(0, EVERYONE))
+    assert receivers(kernels.recv(4096)) == [1]
+    say(control, do="allow", pairs=[[0, 1], [0, 2]])
+    kernels.send(raw(0, EVERYONE))
+    assert receivers(kernels.recv(4096)) == [1, 2]
+    say(control, do="forbid", pairs=[[1, 0]])
+    say(control, do="start", epoch=time.monotonic_ns())
+    kernels.send(raw(0, EVERYONE))
+    assert receivers(kernels.recv(4096)) == [2]
+    control.send(b'{"do": "finish"}')
+    thread.join(5)
+    report = medium.report()
+    assert report["frames"]["sent"]["data broadcast"] == 3
+    assert report["frames"]["received"] == 4
+    assert 0 <= report["lateness_ms"]["p50"] <= report["lateness_ms"]["max"] < 5000
+    assert report["backlog"] == 1
+
+
+def test_it_places_nodes_for_a_trial() -> None:
+    places = Places([standing(Position(0.0, 0.0)), standing(Position(1000.0, 0.0))], Air(Radio(), Streams(1, 0)))
+    kernels, control, thread, _ = start(places)
+    kernels.send(raw(0, EVERYONE))
+    assert receivers(kernels.recv(4096)) == []
+    say(control, do="place", positions={"1": [10.0, 0.0]})
+    kernels.send(raw(0, EVERYONE))
+    assert receivers(kernels.recv(4096)) == [1]
+    say(control, do="place", positions={})
+    kernels.send(raw(0, EVERYONE))
+    assert receivers(kernels.recv(4096)) == []
+    control.send(b'{"do": "finish"}')
+    thread.join(5)
+
+
+def test_many_frames_at_once_all_arrive_and_what_the_kernel_refuses_is_counted() -> None:
+    kernels, control, thread, medium = start(GivenPairs(2, [(0, 1)]))
+    kernels.send(b"\x14\0\0\0\x02\0\0\0" + bytes(8) + b"\xea\xff\xff\xff")  # an error: EINVAL
+    for cookie in range(50):
+        kernels.send(raw(0, mac(1), cookie=cookie))
+    arrived = 0
+    while arrived < 50:
+        arrived += len(receivers(kernels.recv(1 << 18)))
+    control.send(b'{"do": "finish"}')
+    thread.join(5)
+    assert medium.decisions.lost == {"refused by the kernel": 1}
+    assert len(medium.lateness) == 50
+
+
+def test_percentiles_of_lateness() -> None:
+    lateness = Lateness()
+    assert lateness.summary_ms() == {"p50": 0.0, "p95": 0.0, "p99": 0.0, "max": 0.0}
+    for ms in range(101):
+        lateness.note((100 - ms) * 1_000_000)
+    assert lateness.summary_ms() == {"p50": 50.0, "p95": 95.0, "p99": 99.0, "max": 100.0}
+
+
+def test_a_run_is_alive_while_its_process_holds_the_lock(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        Lock("there", tmp_path).take()
+        os.write(writing, b"x")
+        time.sleep(60)
+        os._exit(0)
+    os.read(reading, 1)
+    mine = Lock("mine", tmp_path)
+    mine.take()
+    assert [lock.is_alive(run, tmp_path) for run in ("there", "mine", "never")] == [True, True, False]
+    for run in ("there", "mine"):
+        with pytest.raises(BackendError, match="under way"):
+            Lock(run, tmp_path).take()
+    assert lock.remove_stale(tmp_path) == []
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    assert lock.is_alive("mine", tmp_path), "to look at it does not let go of it"
+    assert lock.remove_stale(tmp_path) == ["there"]
+    mine.release()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_modules_are_loaded_after_those_they_need(tmp_path: Path) -> None:
+    (tmp_path / "modules.dep").write_text(
+        "kernel/net/a/mac80211.ko: kernel/net/b/cfg80211.ko\n"
+        "kernel/drivers/mac80211_hwsim.ko.xz: kernel/net/a/mac80211.ko kernel/net/b/cfg80211.ko kernel/c/rfkill.ko\n"
+    )
+    order = [path.name for path in kernel.load_order(tmp_path, "mac80211_hwsim")]
+    assert order == ["rfkill.ko", "cfg80211.ko", "mac80211.ko", "mac80211_hwsim.ko.xz"]
+    with pytest.raises(BackendError, match="has no nothing"):
+        kernel.load_order(tmp_path, "nothing")
+    with pytest.raises(BackendError, match="testbed guest"):
+        kernel.load_order(tmp_path / "absent", "mac80211_hwsim")
