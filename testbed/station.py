@@ -8,12 +8,15 @@ from __future__ import annotations
 import sys
 
 from testbed.errors import TestbedError
+from testbed.stations.control import Control
 from testbed.stations.nursery import main
+
+__all__ = ["main"]
 
 if __name__ == "__main__":
     if len(sys.argv) != 2 or not sys.argv[1].isdecimal():
         sys.exit("testbed.station is started by `testbed run --backend loopback SCENARIO`, not by hand")
     try:
-        main(sys.argv[1:])
+        main(Control.inherited(int(sys.argv[1])))
     except TestbedError as error:
         sys.exit(f"{error}")

@@ -8,16 +8,15 @@ from __future__ import annotations
 import os
 import selectors
 import signal
-import subprocess
-import sys
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from testbed.rundir import PROJECT
 from testbed.stations.control import Control
+from testbed.stations.launch import Process, fork, spawn
 from testbed.stations.log import output_path
 
 MEDIUM, NURSERY = "medium", "nursery"
@@ -34,7 +33,7 @@ class Children:
         self._folder = folder
         self._selector = selectors.DefaultSelector()
         self._controls: dict[Who, Control] = {}
-        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._processes: dict[str, Process] = {}
         self._pids: dict[int, int] = {}  # of stations, by node
         self._adopted: list[str] = []
 
@@ -59,18 +58,12 @@ class Children:
     # -- birth and death ---------------------------------------------------------------------------------------------
 
     def start(self, who: str, module: str, spec: dict[str, Any]) -> None:
-        """Start a process and send it what it is to work on."""
+        """Start a process, which is a module with a `main(control)`, and send it what it is to work on."""
         ours, theirs = Control.pair()
-        path = os.pathsep.join(filter(None, (str(PROJECT), os.environ.get("PYTHONPATH"))))
-        with output_path(self._folder, who).open("ab") as output:
-            self._processes[who] = subprocess.Popen(
-                [sys.executable, "-m", module, str(theirs.fileno())],
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env={**os.environ, "PYTHONPATH": path},
-            )
+        output = output_path(self._folder, who)
+        # A fork has imported everything already; but a process with threads must not fork.
+        launch = fork if threading.active_count() == 1 else spawn
+        self._processes[who] = launch(module, theirs, output)
         theirs.close()
         self._listen_to(who, ours)
         ours.send(spec)

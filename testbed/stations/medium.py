@@ -14,7 +14,6 @@ import time
 from collections import Counter
 from heapq import heappop, heappush
 from itertools import combinations, count
-from typing import Any
 
 from testbed.beginning import Beginning
 from testbed.graph import link_of
@@ -145,11 +144,11 @@ class LoopbackMedium:
                 self._counts["refused"] += 1
 
 
-def main(arguments: list[str]) -> Any:
-    """The process: its one argument is the descriptor of its control channel."""
+def main(control: Control) -> None:
+    """The process, with its control channel."""
     become_child("medium")
-    LoopbackMedium(Control.inherited(int(arguments[0]))).work()
+    LoopbackMedium(control).work()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(Control.inherited(int(sys.argv[1])))

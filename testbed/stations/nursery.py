@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from testbed.beginning import Beginning
 from testbed.scenario import loads
 from testbed.stations.control import Control, become_child
+from testbed.stations.launch import send_output_to
 from testbed.stations.log import output_path
 from testbed.stations.process import Station
 from testbed.stations.transport import Transport, make_transport
@@ -87,15 +88,7 @@ class Nursery:
             os._exit(code)  # not by way of what the parent wants done at its own end
 
 
-def send_output_to(path: Path) -> None:
-    """From now on, what this process prints is added to a file."""
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    os.dup2(fd, 1)
-    os.dup2(fd, 2)
-    os.close(fd)
-
-
-def main(arguments: list[str]) -> Any:
-    """The process: its one argument is the descriptor of its control channel."""
+def main(control: Control) -> None:
+    """The process, with its control channel."""
     become_child("nursery")
-    Nursery(Control.inherited(int(arguments[0]))).work()
+    Nursery(control).work()

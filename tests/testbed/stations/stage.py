@@ -56,11 +56,17 @@ def write(folder: Path, scenario: dict[str, Any]) -> Path:
     return path
 
 
-def start(folder: Path, scenario: dict[str, Any]) -> subprocess.Popen[str]:
+def start(folder: Path, scenario: dict[str, Any], **environment: str) -> subprocess.Popen[str]:
     """`testbed run` as a user starts it from a terminal: the leader of its process group."""
     command = [sys.executable, "-m", "testbed.cli", "run", str(write(folder, scenario)), "--out", str(folder / "runs")]
     return subprocess.Popen(
-        command, cwd=PROJECT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0
+        command,
+        cwd=PROJECT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        process_group=0,
+        env={**os.environ, **environment},
     )
 
 
@@ -100,9 +106,8 @@ def processes(folder: Path) -> dict[str, int]:
 
 
 def has_begun(folder: Path) -> bool:
-    """Whether critical sections are being entered."""
-    logs = list(folder.glob("runs/*/rep-000/nodes/*.jsonl"))
-    return sum('"enter"' in log.read_text() for log in logs) >= 2
+    """Whether critical sections are being entered, and the orchestrator has heard of some."""
+    return any(log.read_text().count('"enter"') >= 3 for log in folder.glob("runs/*/rep-000/events.jsonl"))
 
 
 def kill(pid: int) -> None:

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from testbed.cli import main
-from tests.testbed.stations.stage import LINE, has_begun, kill, processes, run_directory, start, wait_for, write
+from testbed.rundir import PROJECT
+from testbed.stations.control import Control
+from testbed.stations.launch import fork, spawn
+from tests.testbed.stations.stage import LINE, has_begun, kill, processes, run_directory, start, wait_for
 
 pytestmark = pytest.mark.xdist_group("stations")
 
@@ -101,20 +104,32 @@ def test_ctrl_c(tmp_path, to_group):
     assert json.loads((run_directory(tmp_path) / "meta.json").read_text())["status"] == "interrupted"
 
 
-def test_an_agent_that_fails(tmp_path, monkeypatch, capsys):
+def test_an_agent_that_fails(tmp_path):
     """One line for the user; the traceback is in what the station printed."""
-    broken = tmp_path / "sitecustomize.py"
-    broken.write_text(
+    (tmp_path / "sitecustomize.py").write_text(
         "import agents.krl\n"
-        "def fail(self, peer, message):\n    raise RuntimeError('broken on purpose')\n"
-        "agents.krl.KReverseLink.on_link_up = lambda self, peer: fail(self, peer, None)\n"
+        "def fail(self, peer):\n    raise RuntimeError('broken on purpose')\n"
+        "agents.krl.KReverseLink.on_link_up = fail\n"
     )
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}")
-    assert main(["run", str(write(tmp_path, LINE)), "--out", str(tmp_path / "runs")]) == 1
-    said = capsys.readouterr().err
+    code, said = ends(start(tmp_path, LINE, PYTHONPATH=f"{tmp_path}:{PROJECT}"))
+    assert code == 1
     assert "failed in on_link_up" in said
     assert "broken on purpose" in said
-    assert said.count("\n") == 1
+    assert "\n" not in said
     outputs = [log.read_text() for log in run_directory(tmp_path).glob("rep-000/nodes/*.log")]
     assert any("Traceback" in output and "broken on purpose" in output for output in outputs)
     assert not processes(tmp_path)
+
+
+@pytest.mark.parametrize("launch", [fork, spawn])
+def test_a_process_that_fails_to_start(tmp_path, launch):
+    """Says why where it prints, and is gone."""
+    ours, theirs = Control.pair()
+    process = launch("testbed.stations.medium", theirs, tmp_path / "printed")
+    theirs.close()
+    ours.send({"scenario": "nonsense", "repetition": 0})
+    assert ours.receive() == (None, [])
+    process.wait()
+    process.kill()  # too late does no harm
+    assert "allowed: a mapping of keys" in (tmp_path / "printed").read_text()
+    ours.close()
