@@ -27,7 +27,8 @@ from testbed.guest.layout import MODULES_LOADED, PORT, WORK
 from testbed.guest.protocol import CHUNK, DATA, ERR, MESSAGE, OUT, Frames, frame, message
 
 WARM = (
-    "testbed.cli", "testbed.scenario", "testbed.run", "testbed.report", "testbed.backends.sim", "asyncio", "pyroute2",
+    "testbed.cli", "testbed.scenario", "testbed.run", "testbed.report", "testbed.backends.hwsim", "testbed.station",
+    "testbed.hwsim.prove", "asyncio", "testbed.backends.sim",
 )  # fmt: skip
 """Imported ahead, in this order; one that is missing is left out."""
 _RNDRESEEDCRNG = 0x5207  # linux/random.h

@@ -42,7 +42,8 @@ from testbed.hwsim.radios import Radios
 from testbed.mobility.trajectory import Position
 from testbed.stations.lateness import Lateness
 
-_BUFFER_BYTES = 8 << 20
+_BUFFER_BYTES = 1 << 18
+"""Of its netlink socket, in each direction: room for a burst, but none for seconds of frames that nobody wants."""
 _SEND_BYTES = 1 << 17
 _FRAME_BYTES = 1 << 13
 _SLEPT_NS = 50_000

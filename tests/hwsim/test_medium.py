@@ -11,12 +11,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from testbed.hwsim.lateness import Lateness
 
 from testbed.errors import BackendError
 from testbed.hwsim import hwsim, kernel, lock
 from testbed.hwsim.decide import Decisions
 from testbed.hwsim.hearing import GivenPairs, Places
-from testbed.hwsim.lateness import Lateness
 from testbed.hwsim.lock import Lock
 from testbed.hwsim.medium import Medium
 from testbed.mobility.trajectory import Position, standing
