@@ -15,7 +15,6 @@ EXTRAS = {
     # extra: (what it is for, a module it brings)
     "plots": ("figures from runs", "seaborn"),
     "ns3": ("802.11 as ns-3 simulates it", "ns"),
-    "emulation": ("Linux network namespaces and Wi-Fi radios", "pyroute2"),
     "distributed": ("sweeps spread over machines", "distributed"),
     "dev": ("the test suite and the linters", "pytest"),
 }

@@ -22,7 +22,7 @@ from testbed.guest.kernel import Kernel
 from testbed.guest.layout import PACKAGES, PROJECT, START
 from testbed.guest.needs import find, tool
 
-DISTRIBUTIONS = ("pydantic", "PyYAML", "pyroute2")
+DISTRIBUTIONS = ("pydantic", "PyYAML")
 """What the project needs in the guest; those that are installed go in, with what they require."""
 PROGRAMS = ("sh", "babeld", "ip", "tc", "iw", "bridge", "batctl", "ping")
 """Go in if the host has them. Busybox would do as a shell, but one that prefers its own `ip` to the real one."""

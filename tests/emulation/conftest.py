@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,10 +39,3 @@ def guest(guest_images: None) -> Iterator[Guest]:
     """A guest that all tests share; it leaves a snapshot behind, so that any further guest comes up in seconds."""
     with Guest() as booted:
         yield booted
-
-
-@pytest.fixture
-def pyroute2() -> None:
-    """The guest can speak netlink."""
-    if importlib.util.find_spec("pyroute2") is None:
-        cannot("pyroute2 is not installed; ./setup.sh pip install -e '.[emulation]'")

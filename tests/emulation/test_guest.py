@@ -21,30 +21,6 @@ from tests.testbed.tiny import only_run, write_tiny
 
 pytestmark = pytest.mark.xdist_group("guest")
 
-NEW_RADIO = """
-import os
-from pyroute2.netlink import NLM_F_ACK, NLM_F_REQUEST, genlmsg
-from pyroute2.netlink.exceptions import NetlinkError
-from pyroute2.netlink.generic import GenericNetlinkSocket
-
-class Message(genlmsg):
-    nla_map = tuple((f"UNUSED_{number}", "none") for number in range(17)) + (("RADIO_NAME", "asciiz"),)
-
-def new_radio(name):
-    message = Message()
-    message["cmd"], message["version"], message["attrs"] = 4, 1, [("RADIO_NAME", name)]
-    try:
-        netlink.nlm_request(message, msg_type=netlink.prid, msg_flags=NLM_F_REQUEST | NLM_F_ACK)
-    except NetlinkError as answer:  # the acknowledgement of a new radio has its number where others have an error
-        return answer.code
-    return 0
-
-with GenericNetlinkSocket() as netlink:
-    netlink.bind("MAC80211_HWSIM", Message)
-    first = new_radio("alpha")
-    print(new_radio("beta") - first, *sorted(os.listdir("/sys/class/ieee80211")))
-"""
-
 Call = Callable[..., tuple[int, str, str]]
 
 
@@ -206,12 +182,6 @@ def test_forked_commands_look_like_new_interpreters(call: Call, tmp_path: Path) 
     assert code == 1
     assert err.endswith("ModuleNotFoundError: No module named 'beside'\n")
     assert call("sh", "-c", "testbed --version") == (0, f"testbed {__version__}\n", "")
-
-
-def test_radios_are_made_by_netlink(call: Call, pyroute2: None, tmp_path: Path) -> None:
-    (tmp_path / "new_radio.py").write_text(NEW_RADIO)
-    script = {"/tmp/new_radio.py": tmp_path / "new_radio.py"}
-    assert call("python", "new_radio.py", send=script) == (0, "1 alpha beta\n", "")
 
 
 def test_modules_are_loaded_on_demand(call: Call) -> None:
