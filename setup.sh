@@ -114,7 +114,6 @@ fi
 if [ "${1:-}" = --guest ]; then
     shift
     install_guest_packages || exit 3
-    install emulation '.[emulation]'
 fi
 install core '.'
 [ $# -eq 0 ] || exec "$@"

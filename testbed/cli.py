@@ -121,6 +121,9 @@ def _parser() -> argparse.ArgumentParser:
 
     _add_guest(commands)
 
+    one = _command(commands, "clean", _clean, "remove what a killed run on virtual radios has left, and only that")
+    _add_json(one)
+
     one = _command(commands, "doctor", _doctor, "what can run on this machine, what is missing, how to get it")
     _add_json(one)
     return parser
@@ -404,6 +407,17 @@ def _guest_run(arguments: argparse.Namespace) -> int:
         bring=arguments.bring,
         verbose=arguments.verbose,
     )
+
+
+def _clean(arguments: argparse.Namespace) -> int:
+    from testbed.hwsim.clean import clean
+
+    removed = clean()
+    if arguments.json:
+        _print_json({"removed": removed})
+    else:
+        print("".join(f"removed {name}\n" for name in removed) or "nothing was left\n", end="")
+    return 0
 
 
 def _doctor(arguments: argparse.Namespace) -> int:

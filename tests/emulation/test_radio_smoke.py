@@ -1,0 +1,82 @@
+"""Scenarios on Linux's own Wi-Fi: what CI must see work, all in one guest.
+
+Where the kernel of this machine has virtual radios and we are root, they run here; otherwise in the guest that all
+tests share.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from testbed.cli import main
+from testbed.guest import delegate
+from testbed.guest.host import Guest
+from testbed.run import Result, run
+from testbed.scenario import load
+from testbed.smoke import find_scenarios
+from tests.conftest import PROJECT
+from tests.testbed.simulate import ALL_OK
+
+pytestmark = pytest.mark.xdist_group("guest")
+
+FOLDER = PROJECT / "scenarios" / "smoke" / "radio"
+
+
+@pytest.fixture(autouse=True)
+def in_the_shared_guest(guest: Guest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs that need a guest take the one there is."""
+    monkeypatch.setattr(delegate, "shared_guest", lambda: guest)
+
+
+def on_radio(name: str, folder: Path, **options: bool) -> Result:
+    return run(load(FOLDER / f"{name}.yaml", ["backend=hwsim", "trace=events"]), folder, **options)
+
+
+def verdicts(result: Result) -> dict[str, str]:
+    return {name: check["verdict"] for name, check in result.summary["checks"].items()}
+
+
+def air_frames(path: Path) -> Counter[str]:
+    """How many frames of a kind are in a capture, by their 802.11 type."""
+    data = path.read_bytes()
+    magic, linktype = struct.unpack_from("<I", data)[0], struct.unpack_from("<I", data, 20)[0]
+    assert magic in (0xA1B2C3D4, 0xA1B23C4D)
+    assert linktype == 127, "radiotap"
+    kinds, at = Counter[str](), 24
+    while at < len(data):
+        length = struct.unpack_from("<I", data, at + 8)[0]
+        radiotap = struct.unpack_from("<H", data, at + 16 + 2)[0]
+        control = data[at + 16 + radiotap]
+        kinds[{0x80: "beacon", 0x08: "data"}.get(control, "other")] += 1
+        at += 16 + length
+    return kinds
+
+
+def test_a_static_line(tmp_path: Path) -> None:
+    """RL on five stations: real ad hoc frames in the capture, hop by hop, verdicts, the table."""
+    result = on_radio("line", tmp_path, pcap=True)
+    assert verdicts(result) == ALL_OK
+    assert result.summary["metrics"]["entries"]["mean"] > 3
+    kinds = air_frames(result.path / "rep-000" / "air.pcap")
+    assert kinds["beacon"] > 20
+    assert kinds["data"] > 100
+    lines = (result.path / "rep-000" / "events.jsonl").read_text().splitlines()
+    received = [event for event in map(json.loads, lines) if event["kind"] == "recv"]
+    assert received
+    assert {abs(event["node"] - event["peer"]) for event in received} == {1}, "only neighbours hear each other"
+    for node in range(5):
+        assert main(["replay", str(result.path), "--node", str(node)]) == 0
+
+
+@pytest.mark.parametrize("name", [path.stem for path in find_scenarios(FOLDER) if path.stem != "line"])
+def test_smoke(name: str, tmp_path: Path) -> None:
+    """Mobile stations, a partition that heals, the edge of range, a routed algorithm."""
+    result = on_radio(name, tmp_path)
+    assert verdicts(result) == ALL_OK, result.summary["checks"]
+    assert result.summary["metrics"]["entries"]["mean"] > 1
+    assert result.passed
