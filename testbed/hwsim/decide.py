@@ -123,6 +123,10 @@ class Decisions:
         self._on_try = on_try
         self._chances = Chances(radio, rng)
         self._flights: list[Flight] = []
+        self._beacons: list[Flight] = []
+        """Apart, as stations send them all at the same time; data that are due go first."""
+        self.is_beacon = False
+        """What landed last."""
         self._order = count().__next__
         self._busy_until = [0] * len(addresses)
         self._rows: dict[int, Row] = {}
@@ -174,7 +178,8 @@ class Decisions:
         busy = self._busy_until
         start = busy[sender] if busy[sender] > now_ns else now_ns
         due = busy[sender] = start + takes_ns
-        heappush(self._flights, (due, self._order(), frame.join(pieces) + cookie))
+        flights = self._beacons if frame[_CONTROL] == _BEACON else self._flights
+        heappush(flights, (due, self._order(), frame.join(pieces) + cookie))
         for node in row.by_node:
             if busy[node] < due:
                 busy[node] = due
@@ -214,7 +219,8 @@ class Decisions:
         start = max(busy[sender], now_ns)
         way = self._broadcast if sent.attribute[_RECEIVER] & 1 else self._unicast
         due, outcome = way(sender, sent, tries, start, row)
-        heappush(self._flights, (due, self._order(), outcome))
+        flights = self._beacons if sent.attribute[_CONTROL] == _BEACON else self._flights
+        heappush(flights, (due, self._order(), outcome))
         busy[sender] = due
         for node in row.by_node:
             busy[node] = max(busy[node], due)
@@ -287,13 +293,22 @@ class Decisions:
 
     # -- a frame has been sent ---------------------------------------------------------------------------------------
 
-    def next_due(self) -> int | None:
-        """When the next frame will have been on the air."""
-        return self._flights[0][0] if self._flights else None
+    def next_due(self, now_ns: int = 0) -> int | None:
+        """When the frame that lands next will have been on the air."""
+        flights = self._next(now_ns)
+        return flights[0][0] if flights else None
 
-    def land(self, run_ns: int) -> bytes:
-        """What the kernel is to be told of the frame that is due next."""
-        due_ns, _, outcome = heappop(self._flights)
+    def _next(self, now_ns: int) -> list[Flight]:
+        flights, beacons = self._flights, self._beacons
+        if not beacons or (flights and flights[0][0] <= max(now_ns, beacons[0][0])):
+            return flights
+        return beacons
+
+    def land(self, run_ns: int, now_ns: int = 0) -> bytes:
+        """What the kernel is to be told of the frame that is due next; of those due now, data go first."""
+        flights = self._next(now_ns)
+        self.is_beacon = flights is self._beacons
+        due_ns, _, outcome = heappop(flights)
         if isinstance(outcome, bytes):
             return outcome
         receivers, sent = outcome.receivers, outcome.sent

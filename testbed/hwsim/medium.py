@@ -43,7 +43,7 @@ from testbed.hwsim.radios import Radios
 from testbed.mobility.trajectory import Position
 
 _BUFFER_BYTES = 8 << 20
-_SEND_BYTES = 1 << 17
+_SEND_BYTES = 1 << 14
 _FRAME_BYTES = 1 << 13
 _SLEPT_NS = 50_000
 _EARLY_NS = 30_000
@@ -87,6 +87,7 @@ class Medium:
         self._wall_offset = time.time_ns() - time.monotonic_ns()
         self.decisions = make(self._write_try if capture else None)
         self.lateness = Lateness()
+        self.beacon_lateness = Lateness()
         self.backlog = 0
         """The most frames that waited at a time."""
         self._is_over = False
@@ -110,15 +111,17 @@ class Medium:
         self._cpu_before = time.process_time()
         while not self._is_over:
             before = now_ns()
-            due = decisions.next_due()
+            due = decisions.next_due(before)
             if due is not None:
                 if due <= before + _EARLY_NS:
                     busy_since = self._deliver(before + _EARLY_NS)
-                    continue
-                if due - before < _SHORT_NS:
+                    if not decisions.is_beacon:
+                        continue
+                    before = busy_since  # after a beacon it looks for data: stations send all beacons at once
+                elif due - before < _SHORT_NS:
                     time.sleep((due - before) / 1e9)
                     continue
-            ready = waiting.poll(None if due is None else (due - before) // 1_000_000 / 1e3)
+            ready = waiting.poll(None if due is None else max(0, due - before) // 1_000_000 / 1e3)
             woken = now_ns()
             for number, _ in ready:
                 if number != wire_number:
@@ -163,20 +166,22 @@ class Medium:
 
     def _deliver(self, now: int) -> int:
         """Everything that is due, in one message if it is not too long; returns when it was done."""
-        decisions, epoch, note = self.decisions, self._epoch, self.lateness.note
+        decisions, epoch = self.decisions, self._epoch
         run_ns = now - epoch if epoch is not None and now > epoch else 0
-        first = decisions.next_due()
-        told = decisions.land(run_ns)
-        later = []
-        while (due := decisions.next_due()) is not None and due <= now and len(told) < _SEND_BYTES:
-            told += decisions.land(run_ns)
-            later.append(due)
+        due = decisions.next_due(now)
+        told, dues = b"", []
+        while due is not None and due <= now and len(told) < _SEND_BYTES:
+            told += decisions.land(run_ns, now)
+            dues.append(due)
+            if decisions.is_beacon:
+                break
+            due = decisions.next_due(now)
         if told:
             self._wire.send(told)
         done = time.monotonic_ns()
-        for due in (first, *later):
-            if due is not None:
-                note(done - due if done > due else 0)
+        note = self.beacon_lateness.note if decisions.is_beacon else self.lateness.note
+        for due in dues:
+            note(done - due if done > due else 0)
         return done
 
     def _write_try(self, one: Try, frame: bytes, is_retry: bool) -> None:
@@ -213,6 +218,7 @@ class Medium:
         """What was measured."""
         return {
             "lateness_ms": self.lateness.summary_ms(),
+            "beacon_lateness_ms": self.beacon_lateness.summary_ms(),
             "backlog": self.backlog,
             "frames": self.decisions.counts(),
             "cpu_s": round(time.process_time() - self._cpu_before, 3),

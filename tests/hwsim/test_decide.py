@@ -250,3 +250,14 @@ def test_a_rate_that_nobody_knows_is_the_lowest(index: int) -> None:
     made = decisions(line(0, 80))
     (frame,), _ = told(send(made, 0, EVERYONE, tries=(index, 1, -1, 0, -1, 0, -1, 0)))
     assert number(frame[hwsim.RX_RATE]) == 0
+
+
+def test_data_that_are_due_go_before_beacons() -> None:
+    made = decisions(line(0, 80))
+    made.take(sent(0, EVERYONE, control=BEACON, cookie=1), 0, 0)
+    made.take(sent(1, EVERYONE, cookie=2), 0, 0)
+    landed = [number(told(made.land(0, now_ns=10**9))[1][0][hwsim.COOKIE]) for _ in range(2)]
+    assert landed == [2, 1]
+    made.take(sent(0, EVERYONE, control=BEACON, cookie=1), 0, 0)
+    made.take(sent(1, EVERYONE, cookie=2), 0, 0)
+    assert number(told(made.land(0))[1][0][hwsim.COOKIE]) == 1, "unless the beacon is due earlier"
