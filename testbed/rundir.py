@@ -43,7 +43,7 @@ class RunDirectory:
             "repeat": scenario.repeat,
             "command": sys.argv,
             "versions": {"testbed": testbed.__version__, "python": platform.python_version()},
-            "commit": _commit(),
+            "commit": commit(),
             "host": {"system": platform.platform(), "machine": platform.machine(), "cores": os.cpu_count()},
         }
         self._meta.update(self.write_scenario(scenario, self.path))
@@ -77,10 +77,14 @@ class RunDirectory:
         self._write_json("meta.json", self._meta)
 
     def _write_json(self, name: str, value: dict[str, Any]) -> None:
-        """Replace a file in one step, so that no reader ever sees half of it."""
-        partial = self.path / f".{name}.partial"
-        partial.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
-        partial.replace(self.path / name)
+        write_json(self.path / name, value)
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Replace a file in one step, so that no reader ever sees half of it."""
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+    partial.replace(path)
 
 
 def _copy(source: Path, target: Path) -> str:
@@ -90,7 +94,7 @@ def _copy(source: Path, target: Path) -> str:
         return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
 
 
-def _commit() -> str | None:
+def commit() -> str | None:
     """The commit the code is at, with `-dirty` if it has changed since; None outside a checkout."""
     if not (PROJECT / ".git").exists():
         return None

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import atexit
 import json
-import shutil
 import sys
 import tempfile
 from functools import cache
@@ -15,7 +14,7 @@ from pathlib import Path
 from testbed.errors import BackendError, InputError, TestbedError
 from testbed.guest.host import Guest
 from testbed.progress import AS_LINES, Report
-from testbed.rundir import RunDirectory
+from testbed.rundir import RunDirectory, commit, write_json
 from testbed.scenario import Scenario
 
 _SENT, _RUNS = "/tmp/sent", "/tmp/runs"
@@ -36,30 +35,35 @@ def shared_guest() -> Guest:
 
 def run_in_guest(scenario: Scenario, out: Path, report: Report, *options: str) -> Path:
     """Run a scenario there, with more options of `testbed run`; returns the run directory, which is here."""
-    guest = shared_guest()
-    listener = _Progress(report)
+    guest, said, printed = shared_guest(), _Said(report), bytearray()
     with tempfile.TemporaryDirectory(prefix="testbed-") as name:
-        here = Path(name)
-        RunDirectory.write_scenario(scenario, here)
+        RunDirectory.write_scenario(scenario, Path(name))
+        guest.send({_SENT: Path(name)})
+    try:
         code = guest.run(
             ["testbed", "run", f"{_SENT}/scenario.yaml", "--out", _RUNS, "--json", *options],
             env={AS_LINES: "1"},
-            send={_SENT: here},
-            stdout=lambda _: None,
-            stderr=listener.take,
-            bring=[(_RUNS, here / "runs")],
+            stdout=printed.extend,
+            stderr=said.take,
+            bring=[(_RUNS, out)],
         )
+    finally:
         guest.run(["rm", "-rf", _SENT, _RUNS])
-        made = sorted((here / "runs").iterdir()) if (here / "runs").is_dir() else []
-        for path in made:
-            out.mkdir(parents=True, exist_ok=True)
-            shutil.move(path, out / path.name)
-    if code not in (0, 1) or not made or not (out / made[0].name / "summary.json").exists():
-        raise _ERRORS.get(code, TestbedError)(listener.last_words() or f"the run in the guest ended with {code}")
-    return out / made[0].name
+    if code not in (0, 1) or not printed:
+        raise _ERRORS.get(code, TestbedError)(said.last_words() or f"the run in the guest ended with {code}")
+    path = out / Path(json.loads(printed)["run_dir"]).name
+    _complete(path / "meta.json", guest)
+    return path
 
 
-class _Progress:
+def _complete(meta: Path, guest: Guest) -> None:
+    """What only the host knows of a run: the command, the commit, and how the guest came up."""
+    known = json.loads(meta.read_bytes())
+    began = {"accel": guest.accel, "restored": guest.is_restored, "boot_s": round(guest.boot_s, 2)}
+    write_json(meta, {**known, "command": sys.argv, "commit": commit(), "guest": began})
+
+
+class _Said:
     """Takes what the run says on stderr: progress as lines of JSON, and now and then a line for the user."""
 
     def __init__(self, report: Report) -> None:

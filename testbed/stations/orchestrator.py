@@ -10,6 +10,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from heapq import heappop
 from itertools import combinations
@@ -259,7 +260,9 @@ class Orchestrator(EventQueue):
     def _close(self, why: str) -> None:
         """Say what is still open, what was lost, and what every node holds."""
         account, listener, now = self._account, self._listener, self.now
-        said = {str(who): end for who, end in self._ends.items()}
+        assert self._clock is not None
+        began = datetime.now(UTC) - timedelta(seconds=self._clock.seconds())
+        said = {"began": began.isoformat(), **{str(who): end for who, end in self._ends.items()}}
         (self._folder / "nodes" / "ends.json").write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
         for source, target, id, type, units in account.lost_to_crashes():
             listener.lost(now, source, target, id, type, units, "crash")

@@ -43,7 +43,9 @@ def tried() -> list[object]:
     """The commands that are tried; those in real time one after the other."""
     marks = pytest.mark.xdist_group("stations")
     return [
-        pytest.param(one, marks=marks) if "loopback" in one else one for one in commands() if "reproduce" not in one
+        pytest.param(one, marks=marks) if "loopback" in one else one
+        for one in commands()
+        if "reproduce" not in one and "hwsim" not in one
     ]
 
 
