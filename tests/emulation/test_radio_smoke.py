@@ -7,8 +7,14 @@ tests share.
 from __future__ import annotations
 
 import json
+import random
 import struct
+import subprocess
+import sys
+import tempfile
+import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -71,6 +77,34 @@ def test_a_static_line(tmp_path: Path) -> None:
     assert {abs(event["node"] - event["peer"]) for event in received} == {1}, "only neighbours hear each other"
     for node in range(5):
         assert main(["replay", str(result.path), "--node", str(node)]) == 0
+
+
+def leftovers(out: Path) -> set[str]:
+    """Processes and files that a run into a folder might leave on this machine."""
+    found = {str(path) for path in Path(tempfile.gettempdir()).glob("testbed-*")}
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            command = (process / "cmdline").read_bytes()
+            if b"qemu-system" in command or str(out).encode() in command:
+                found.add(f"{process.name} {command[:60]!r}")
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_run_that_is_killed_leaves_nothing(seed: int, tmp_path: Path) -> None:
+    """At a random moment, while the guest comes up or stations run."""
+    before = leftovers(tmp_path)
+    command = [sys.executable, "-m", "testbed.cli", "run", str(FOLDER / "line.yaml"), "--backend", "hwsim"]
+    started = subprocess.Popen([*command, "--out", str(tmp_path)], cwd=PROJECT, stderr=subprocess.DEVNULL)
+    moment_s = random.Random(seed).uniform(0.5, 9.0)
+    time.sleep(moment_s)
+    assert started.poll() is None
+    started.kill()
+    started.wait()
+    deadline = time.monotonic() + 5.0
+    while leftovers(tmp_path) - before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert leftovers(tmp_path) - before == set(), f"killed after {moment_s:.1f} s"
 
 
 @pytest.mark.parametrize("name", [path.stem for path in find_scenarios(FOLDER) if path.stem != "line"])
