@@ -41,7 +41,7 @@ class LinkLayer:
         self._hellos = 0
         self._hello_at = now + round(rng.random() * settings.hello)
         self._relays = 0
-        self._unanswered: Counter[int] = Counter()  # relays to a peer since it was heard of, over the air or carried
+        self._near_tries: Counter[int] = Counter()  # relays to a peer since it was last heard over the air
         self._seen: OrderedDict[tuple[int, int, int], None] = OrderedDict()  # relays that went by here
 
     # -- inputs ------------------------------------------------------------------------------------------------------
@@ -108,8 +108,8 @@ class LinkLayer:
             self._carry(frame, body)
             return
         end = self._end_of(sender, incarnation)
-        del self._unanswered[sender]
         if direct:
+            del self._near_tries[sender]
             end.hear(self._now)
         if isinstance(frame, Hello):
             end.hear_hello(self._now, (self.node, self.incarnation) in frame.heard)
@@ -156,9 +156,9 @@ class LinkLayer:
         self._relays += 1
         inner = self._wire.spell(Datagram(self.node, self.incarnation, frame, body))
         self._seen[self.node, self.incarnation, self._relays] = None
-        # Two who have just parted mostly have a neighbour in common. Only if nobody answers, everybody is asked.
-        self._unanswered[peer] += 1
-        hops = NEAR_HOPS if self._unanswered[peer] <= NEAR_TRIES else self._settings.relay_hops
+        # Two who have just parted mostly have a neighbour in common; if that does not do, everybody is asked.
+        self._near_tries[peer] += 1
+        hops = NEAR_HOPS if self._near_tries[peer] <= NEAR_TRIES else self._settings.relay_hops
         relay = Relay(self.node, self.incarnation, peer, self._relays, min(hops, self._settings.relay_hops))
         self._transmit(None, relay, inner)
 

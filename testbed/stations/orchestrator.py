@@ -189,14 +189,16 @@ class Orchestrator(EventQueue):
 
     def _watch(self) -> str:
         """Let the run go on until there is a reason to end it."""
-        while True:
-            why = self._reason_to_end()
-            if why is not None:
-                return why
+        why, looked_at = None, 0.0
+        while why is None:
             self._do_due()
             self._listen(LOOK_EVERY_S)
-            self._put_together(self.now)
-            self._report(self._progress())
+            if time.monotonic() - looked_at >= LOOK_EVERY_S:  # not at every word of a hundred stations
+                looked_at = time.monotonic()
+                self._put_together(self.now)
+                self._report(self._progress())
+                why = self._reason_to_end()
+        return why
 
     def _do_due(self) -> None:
         """Carry out what is due, and let the medium know of what it forbids."""

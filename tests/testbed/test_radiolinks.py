@@ -101,6 +101,18 @@ def test_nodes_that_are_slow(name):
     assert min(gaps) > 0.599, "one after the other"
 
 
+@pytest.mark.parametrize("nodes", range(3, 9))
+def test_two_that_part_agree_by_way_of_others(nodes):
+    """In a ring, by way of a neighbour that they have in common or all the way round; nothing else closes the link."""
+    ring = {"kind": "explicit", "links": [[i, (i + 1) % nodes] for i in range(nodes)]}
+    faults = [{"at": 50.0, "kind": "cut", "node": 0, "peer": nodes - 1}]
+    run = radio("rl", LINE, nodes=nodes, topology=ring, faults=faults, duration=120.0)
+    downs = [event for event in run.diary.of("link_down") if {event["node"], event["peer"]} == {0, nodes - 1}]
+    assert {event["node"] for event in downs} == {0, nodes - 1}
+    assert all(50 < event["t"] < 80 for event in downs[-2:])
+    assert run.verdicts == ALL_OK
+
+
 @every
 def test_a_partition_that_heals(name):
     """The part with a token goes on, the rest is served after the heal."""
