@@ -48,7 +48,7 @@ def verdicts(result: Result) -> dict[str, str]:
 
 
 def air_frames(path: Path) -> Counter[str]:
-    """How many frames of a kind are in a capture, by their 802.11 type."""
+    """How many frames of a kind are in a capture: beacons, data, and tries of those to one station."""
     data = path.read_bytes()
     magic, linktype = struct.unpack_from("<I", data)[0], struct.unpack_from("<I", data, 20)[0]
     assert magic in (0xA1B2C3D4, 0xA1B23C4D)
@@ -57,8 +57,11 @@ def air_frames(path: Path) -> Counter[str]:
     while at < len(data):
         length = struct.unpack_from("<I", data, at + 8)[0]
         radiotap = struct.unpack_from("<H", data, at + 16 + 2)[0]
-        control = data[at + 16 + radiotap]
-        kinds[{0x80: "beacon", 0x08: "data"}.get(control, "other")] += 1
+        control, flags = data[at + 16 + radiotap], data[at + 16 + radiotap + 1]
+        is_data, is_broadcast = control & 0x0C == 0x08, bool(data[at + 16 + radiotap + 4] & 1)
+        kinds["data" if is_data else "beacon" if control == 0x80 else "other"] += 1
+        kinds["unicast tries"] += is_data and not is_broadcast
+        kinds["unicast retries"] += is_data and not is_broadcast and bool(flags & 0x08)
         at += 16 + length
     return kinds
 
@@ -110,7 +113,10 @@ def test_a_run_that_is_killed_leaves_nothing(seed: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [path.stem for path in find_scenarios(FOLDER) if path.stem != "line"])
 def test_smoke(name: str, tmp_path: Path) -> None:
     """Mobile stations, a partition that heals, the edge of range, a routed algorithm."""
-    result = on_radio(name, tmp_path)
+    result = on_radio(name, tmp_path, pcap=name == "edge")
     assert verdicts(result) == ALL_OK, result.summary["checks"]
     assert result.summary["metrics"]["entries"]["mean"] > 1
     assert result.passed
+    if name == "edge":
+        kinds = air_frames(result.path / "rep-000" / "air.pcap")
+        assert kinds["unicast retries"] > 0.3 * kinds["unicast tries"] > 10, "or it would not be the edge"
