@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from agents.contract import Agent
+from agents.contract import Agent, Needs
 from testbed import graph
 from testbed.driver import AgentError
 from testbed.geometry import Geometry
@@ -31,6 +31,14 @@ class Beginning:
         """The network at time 0. It belongs to whoever made the beginning, and may be changed as links come and go."""
         self.starts = self._starts()
         """What every node's agent starts with."""
+
+    @property
+    def needs(self) -> str:
+        """What the algorithm asks of the layer below it, and what that is: for the start of the log."""
+        agent = self.scenario.algorithm.agent
+        if agent.needs is not Needs.LINKS or not isinstance(self.scenario.links, RadioChoice):
+            return agent.needs.value
+        return "links, radio, connected" if agent.assumes_connected else "links, radio"
 
     def agent(self, node: int) -> Agent:
         """The agent of a node in its first life."""

@@ -10,18 +10,17 @@ from agents.contract import Needs
 from analysis.audit import Live
 from analysis.events import TICKS, VERSION
 from testbed.beginning import Beginning
+from testbed.changes import make_changes
 from testbed.driver import Driver
 from testbed.durations import to_ticks
 from testbed.eventqueue import EventQueue, Halt
 from testbed.faults import Faults
 from testbed.ground import MovingUnits
 from testbed.link.wire import Wire
-from testbed.linkchanges import LinkChanges
 from testbed.linkchoice import RadioChoice
 from testbed.links import IdealLinks
 from testbed.partitions import Partitions
 from testbed.radiolinks import Medium, RadioLinks
-from testbed.rangechanges import RangeChanges
 from testbed.routing import IdealRouter
 from testbed.scenario import Scenario
 from testbed.stack import Costs
@@ -67,7 +66,7 @@ class Simulation(EventQueue):
             )
             self.links = self.transport
         self.move = self.transport.move
-        self.changes = self._make_changes()
+        self.changes = make_changes(self, self.links, self._beginning)
         self._follow_absences()
         self.partitions = Partitions(self)
         self.faults = Faults(scenario.faults, self)
@@ -108,16 +107,6 @@ class Simulation(EventQueue):
     def _may_part(self) -> bool:
         """The papers' link changes disconnect nobody, and a link that falls late leaves a connected plan behind."""
         return bool(self.scenario.faults) or not isinstance(self.scenario.topology, RandomTopology)
-
-    def _make_changes(self) -> LinkChanges | RangeChanges:
-        scenario, topology = self.scenario, self.scenario.topology
-        if self.geometry is not None:
-            crossings, time_unit = self.geometry.crossings(), scenario.time_unit
-            return RangeChanges(self, self.links, self.graph, crossings, time_unit=time_unit)
-        rate, reading = 0.0, "text"
-        if isinstance(topology, RandomTopology):
-            rate, reading = topology.link_change_rate, topology.reading
-        return LinkChanges(self, self.links, self.graph, rate, reading, self._streams.of("link changes"))
 
     def _follow_absences(self) -> None:
         """Nodes that come late or leave early neither ask nor count as parts while they are away."""
@@ -211,7 +200,7 @@ class Simulation(EventQueue):
         scenario, agents = self.scenario, self.driver.agents
         choice = scenario.algorithm
         self.listener.start(
-            0, None, VERSION, scenario.trace, self._needs(), choice.agent.capacity(choice.parameters),
+            0, None, VERSION, scenario.trace, self._beginning.needs, choice.agent.capacity(choice.parameters),
             to_ticks(scenario.warmup), [agents[node].units for node in range(scenario.nodes)],
             [list(link) for link in self.graph.links()],
         )  # fmt: skip
@@ -237,13 +226,6 @@ class Simulation(EventQueue):
 
         why = self.run(breathe)
         self._account(why)
-
-    def _needs(self) -> str:
-        """What the algorithm asks of the layer below it, and what that is."""
-        agent = self.scenario.algorithm.agent
-        if not self._is_radio or agent.needs is not Needs.LINKS:
-            return agent.needs.value
-        return "links, radio, connected" if agent.assumes_connected else "links, radio"
 
     def _progress(self) -> float:
         if self.scenario.duration is not None:

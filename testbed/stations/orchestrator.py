@@ -17,18 +17,16 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, Protocol
 
-from agents.contract import Needs
 from analysis.events import KINDS, TICKS, VERSION
 from analysis.listener import Fan, Listener, method_name
 from testbed.beginning import Beginning
+from testbed.changes import make_changes
 from testbed.driver import AgentError
 from testbed.durations import to_ticks
 from testbed.errors import TestbedError
 from testbed.eventqueue import EventQueue
 from testbed.faults import Faults
 from testbed.ground import MovingUnits
-from testbed.linkchanges import LinkChanges
-from testbed.rangechanges import RangeChanges
 from testbed.scenario import Scenario
 from testbed.stations.account import Account
 from testbed.stations.children import MEDIUM, NURSERY, Children, Who
@@ -36,7 +34,6 @@ from testbed.stations.clock import RunClock
 from testbed.stations.log import log_path, output_path
 from testbed.stations.timeline import FOR_EVER, LogTail, Timeline
 from testbed.streams import Streams
-from testbed.topology import RandomTopology
 
 START_TIMEOUT_S = 120.0
 HEAD_START_S = 0.2
@@ -108,7 +105,7 @@ class Orchestrator(EventQueue):
         self.graph = self._beginning.graph
         self.links = _Announced(self)
         self.listener = _Postponed(self)
-        self.changes = self._make_changes()
+        self.changes = make_changes(self, self.links, self._beginning)
         self._forbidding: list[Callable[[int, int], bool]] = []
         self._faults = Faults(scenario.faults, self)
 
@@ -116,16 +113,6 @@ class Orchestrator(EventQueue):
         geometry = self._beginning.geometry
         paths = geometry.trajectories if geometry is not None else []
         return {node for node, path in enumerate(paths) if not path.is_there(0.0)}
-
-    def _make_changes(self) -> LinkChanges | RangeChanges:
-        scenario, topology, geometry = self.scenario, self.scenario.topology, self._beginning.geometry
-        if geometry is not None:
-            return RangeChanges(self, self.links, self.graph, geometry.crossings(), time_unit=scenario.time_unit)
-        rate, reading = 0.0, "text"
-        if isinstance(topology, RandomTopology):
-            rate, reading = topology.link_change_rate, topology.reading
-        rng = self._beginning.streams.of("link changes")
-        return LinkChanges(self, self.links, self.graph, rate, reading, rng)
 
     # -- the run -----------------------------------------------------------------------------------------------------
 
@@ -166,11 +153,8 @@ class Orchestrator(EventQueue):
 
     def _tell_start(self) -> None:
         scenario, choice = self.scenario, self.scenario.algorithm
-        needs = choice.agent.needs.value
-        if choice.agent.needs is Needs.LINKS:
-            needs += ", radio, connected" if choice.agent.assumes_connected else ", radio"
         self._listener.start(
-            0, None, VERSION, scenario.trace, needs, choice.agent.capacity(choice.parameters),
+            0, None, VERSION, scenario.trace, self._beginning.needs, choice.agent.capacity(choice.parameters),
             to_ticks(scenario.warmup), self._units, self._links_at_start,
         )  # fmt: skip
         self._account.partitions.update()
