@@ -165,7 +165,7 @@ class Decisions:
             self.lost["of no station"] += 1
             return
         if self._routing is not None:
-            self._routing.note(frame, size + CHECKSUM_BYTES, run_ns)
+            self._routing.note(frame, size, run_ns)
         row = self._rows.get(sender)
         if row is None or (row.until_ns is not None and run_ns >= row.until_ns):
             row = self._rows[sender] = self._row(sender, run_ns)

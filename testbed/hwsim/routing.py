@@ -65,7 +65,8 @@ def _set_up_babel(station: Station, node: int) -> None:
         _set(f"ipv6/conf/{INTERFACE}/router_solicitations", 0)
         for which in ("all", INTERFACE):
             _set(f"ipv6/conf/{which}/disable_ipv6", 0)
-    station.route.tell([no_address(index, node), own_address(index, node, 32)])
+    # In this order: with the last address of an interface the kernel forgets all neighbours.
+    station.route.tell([own_address(index, node, 32), no_address(index, node)])
 
 
 def _set_up_batman(radios: Radios, node: int, hello_s: float) -> None:

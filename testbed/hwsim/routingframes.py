@@ -1,7 +1,8 @@
 """What routing in the kernel costs on the air: its control frames, and the packets that nodes on the way pass on.
 
 Stations know of neither. The medium sees every frame, and tells them apart by what is in them. A packet that has been
-passed on has a time to live that is less than the one it began with.
+passed on has a time to live that is less than the one it began with. As with what stations count, bytes are those of
+the datagram, or of batman-adv's message, without the headers below it.
 """
 
 from __future__ import annotations
@@ -10,14 +11,18 @@ from typing import Any
 
 BABEL, BATMAN, FORWARDED = "Babel", "Batman", "Forwarded"
 BABEL_PORT = 6696
-_CONTROL, _DATA = 4, 0x08  # where a frame begins in its attribute, and what a data frame begins with
-_HEADER, _QOS_FLAG, _QOS_BYTES = 4 + 24, 0x80, 2
+_FRAME = 4  # where a frame begins in its attribute
+_DATA, _QOS = 0x08, 0x80
+_HEADER_BYTES, _QOS_BYTES, _SNAP_BYTES = 24, 2, 8
 _SNAP = b"\xaa\xaa\x03\x00\x00\x00"
 _IPV4, _IPV6, _BATADV = b"\x08\x00", b"\x86\xdd", b"\x43\x05"
-_IPV4_TTL_AT, _IPV4_TTL = 8, 64
-_NEXT_HEADER_AT, _UDP, _UDP_TARGET_AT = 6, 17, 40 + 2
-_BATADV_TTL_AT, _BATADV_TTL = 2, 50
-_CARRIES_DATA = (0x40, 0x41, 0x42)  # UNICAST, UNICAST_FRAG, UNICAST_4ADDR
+_UDP, _UDP_BYTES = 17, 8
+_IPV4_BYTES, _IPV4_TTL_AT, _IPV4_TTL = 20, 8, 64
+_IPV6_BYTES, _NEXT_HEADER_AT = 40, 6
+_UDP_TARGET = slice(_IPV6_BYTES + 2, _IPV6_BYTES + 4)
+_BATADV_TTL_AT, _BATADV_TTL, _ETHERNET_BYTES = 2, 50, 14
+_UNICAST_BYTES = {0x40: 10, 0x41: 20, 0x42: 18}
+"""Of the headers of batman-adv's messages that carry data: UNICAST, UNICAST_FRAG, UNICAST_4ADDR."""
 
 
 class RoutingFrames:
@@ -31,32 +36,37 @@ class RoutingFrames:
     def note(self, attribute: bytes, size: int, run_ns: int) -> None:
         """A frame goes on the air, so many bytes of it."""
         if run_ns >= self._from_ns:
-            kind = kind_of(attribute)
-            if kind is not None:
+            found = look_into(attribute)
+            if found is not None:
+                kind, headers = found
                 self._frames[kind] = self._frames.get(kind, 0) + 1
-                self._bytes[kind] = self._bytes.get(kind, 0) + size
+                self._bytes[kind] = self._bytes.get(kind, 0) + size - headers
 
     def counts(self) -> dict[str, Any]:
         """As a station reports its own."""
         return {"frames": self._frames, "bytes": self._bytes}
 
 
-def kind_of(attribute: bytes) -> str | None:
-    """What a frame is to routing; None if it is what a station sent, or no data frame at all."""
-    control = attribute[_CONTROL]
+def look_into(attribute: bytes) -> tuple[str, int] | None:
+    """What a frame is to routing, and the bytes of headers in it; None if a station sent it, or if it has no data."""
+    control = attribute[_FRAME]
     if control & 0x0C != _DATA:
         return None
-    start = _HEADER + (_QOS_BYTES if control & _QOS_FLAG else 0)
-    if attribute[start : start + 6] != _SNAP:
+    headers = _HEADER_BYTES + (_QOS_BYTES if control & _QOS else 0) + _SNAP_BYTES
+    start = _FRAME + headers
+    if attribute[start - _SNAP_BYTES : start - 2] != _SNAP:
         return None
-    ethertype, packet = attribute[start + 6 : start + 8], attribute[start + 8 :]
-    if ethertype == _IPV4 and len(packet) > _IPV4_TTL_AT:
-        return FORWARDED if packet[_IPV4_TTL_AT] < _IPV4_TTL else None
+    ethertype, packet = attribute[start - 2 : start], attribute[start:]
     if ethertype == _BATADV and len(packet) > _BATADV_TTL_AT:
-        if packet[0] not in _CARRIES_DATA:
-            return BATMAN
-        return FORWARDED if packet[_BATADV_TTL_AT] < _BATADV_TTL else None
-    if ethertype == _IPV6 and packet[_NEXT_HEADER_AT : _NEXT_HEADER_AT + 1] == bytes((_UDP,)):
-        target = int.from_bytes(packet[_UDP_TARGET_AT : _UDP_TARGET_AT + 2])
-        return BABEL if target == BABEL_PORT else None
+        if packet[0] not in _UNICAST_BYTES:
+            return BATMAN, headers
+        if packet[_BATADV_TTL_AT] < _BATADV_TTL:
+            carried = _UNICAST_BYTES[packet[0]] + _ETHERNET_BYTES + _IPV4_BYTES + _UDP_BYTES
+            return FORWARDED, headers + carried
+    elif ethertype == _IPV4 and len(packet) > _IPV4_BYTES:
+        if packet[_IPV4_TTL_AT] < _IPV4_TTL:
+            return FORWARDED, headers + _IPV4_BYTES + _UDP_BYTES
+    elif ethertype == _IPV6 and len(packet) > _IPV6_BYTES:
+        if packet[_NEXT_HEADER_AT] == _UDP and int.from_bytes(packet[_UDP_TARGET]) == BABEL_PORT:
+            return BABEL, headers + _IPV6_BYTES + _UDP_BYTES
     return None
