@@ -47,10 +47,11 @@ def start(hello_s: float) -> subprocess.Popen[bytes]:
     )  # fmt: skip
 
 
-def forget_routes() -> None:
-    """Take out of the kernel what an earlier life's babeld, which was killed, has left in it."""
+def forget_routes() -> int:
+    """Take out of the kernel the routes that an earlier life's babeld, which was killed, has left in it: how many."""
     with netlink.Socket(netlink.NETLINK_ROUTE) as asking:
         routes = asking.ask(_RTM_GETROUTE, _ROUTE.pack(socket.AF_INET, *(0,) * 8), netlink.DUMP)
         old = [(_RTM_DELROUTE, 0, route) for route in routes if route[_PROTOCOL_AT] == _BABEL]
         if old:
             asking.tell(old)
+        return len(old)

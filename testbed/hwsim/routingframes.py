@@ -57,16 +57,22 @@ def look_into(attribute: bytes) -> tuple[str, int] | None:
     if attribute[start - _SNAP_BYTES : start - 2] != _SNAP:
         return None
     ethertype, packet = attribute[start - 2 : start], attribute[start:]
-    if ethertype == _BATADV and len(packet) > _BATADV_TTL_AT:
-        if packet[0] not in _UNICAST_BYTES:
-            return BATMAN, headers
-        if packet[_BATADV_TTL_AT] < _BATADV_TTL:
-            carried = _UNICAST_BYTES[packet[0]] + _ETHERNET_BYTES + _IPV4_BYTES + _UDP_BYTES
-            return FORWARDED, headers + carried
-    elif ethertype == _IPV4 and len(packet) > _IPV4_BYTES:
-        if packet[_IPV4_TTL_AT] < _IPV4_TTL:
-            return FORWARDED, headers + _IPV4_BYTES + _UDP_BYTES
-    elif ethertype == _IPV6 and len(packet) > _IPV6_BYTES:
-        if packet[_NEXT_HEADER_AT] == _UDP and int.from_bytes(packet[_UDP_TARGET]) == BABEL_PORT:
-            return BABEL, headers + _IPV6_BYTES + _UDP_BYTES
-    return None
+    look = {_BATADV: _in_mesh, _IPV4: _in_ipv4, _IPV6: _in_ipv6}.get(ethertype)
+    found = None if look is None or len(packet) <= _IPV4_BYTES else look(packet)
+    return None if found is None else (found[0], headers + found[1])
+
+
+def _in_mesh(packet: bytes) -> tuple[str, int] | None:
+    if packet[0] not in _UNICAST_BYTES:
+        return BATMAN, 0
+    carried = _UNICAST_BYTES[packet[0]] + _ETHERNET_BYTES + _IPV4_BYTES + _UDP_BYTES
+    return (FORWARDED, carried) if packet[_BATADV_TTL_AT] < _BATADV_TTL else None
+
+
+def _in_ipv4(packet: bytes) -> tuple[str, int] | None:
+    return (FORWARDED, _IPV4_BYTES + _UDP_BYTES) if packet[_IPV4_TTL_AT] < _IPV4_TTL else None
+
+
+def _in_ipv6(packet: bytes) -> tuple[str, int] | None:
+    is_babel = packet[_NEXT_HEADER_AT] == _UDP and int.from_bytes(packet[_UDP_TARGET]) == BABEL_PORT
+    return (BABEL, _IPV6_BYTES + _UDP_BYTES) if is_babel else None
