@@ -22,7 +22,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from agents.contract import Agent, Parameters
+from agents.contract import Agent, Needs, Parameters
 from agents.pacing import PacedParameters
 from agents.registry import ALGORITHMS
 from analysis.audit import Audit
@@ -228,6 +228,8 @@ class Scenario(Section):
     mobility: Mobility | None = None
     radio: Radio | None = None
     links: LinkChoice = IdealChoice()
+    routing: Literal["builtin", "babel", "batman"] = "builtin"
+    """Who finds the way for algorithms that address any node."""
     delays: Delays = Delays()
     workload: Workload
     faults: list[Fault] = Field([])
@@ -382,6 +384,7 @@ def _try_geometry(scenario: Scenario, placement: Placement | None, mobility: Mob
 
 def _check_world(scenario: Scenario) -> None:
     """Whether the backend can be the scenario's world."""
+    _check_routing(scenario)
     if scenario.backend == "sim":
         return
     if isinstance(scenario.links, IdealChoice):
@@ -390,6 +393,17 @@ def _check_world(scenario: Scenario) -> None:
     if not MIN_TIME_UNIT <= scenario.time_unit <= MAX_TIME_UNIT:
         allowed = f"{MIN_TIME_UNIT:g} to {MAX_TIME_UNIT:g} seconds, with backend {scenario.backend}: its time is real"
         raise scenario_errors.found_instead(f"{scenario.time_unit:g}", allowed, key="time_unit")
+
+
+def _check_routing(scenario: Scenario) -> None:
+    if scenario.routing == "builtin":
+        return
+    if scenario.algorithm.agent.needs is not Needs.ANY_NODE:
+        allowed = f"builtin: {scenario.algorithm.name} speaks with neighbours only, and needs no routes"
+        raise scenario_errors.found_instead(scenario.routing, allowed, key="routing")
+    if scenario.backend != "hwsim":
+        allowed = f"builtin with backend {scenario.backend}: only hwsim has a kernel that routes"
+        raise scenario_errors.found_instead(scenario.routing, allowed, key="routing")
 
 
 def _check_fault(scenario: Scenario, fault: Fault, key: str) -> None:

@@ -16,8 +16,8 @@ from testbed.channel import Channel, Post
 from testbed.driver import Driver
 from testbed.durations import to_ticks
 from testbed.link.actions import Action, Deliver, Down, Lost, Return, Transmit, Up
+from testbed.link.endtoend import EndToEnd
 from testbed.link.layer import LinkLayer
-from testbed.link.router import Router
 from testbed.scenario import Delays
 
 SESSIONS_PER_LIFE = 10**6
@@ -56,7 +56,7 @@ class Stack:
     A node that is busy lets what it is told wait, in order. What it sends leaves at once, and keeps it busy afterwards.
     """
 
-    def __init__(self, layer: LinkLayer | Router, driver: Driver, queue: Queue, transmit: Put, costs: Costs) -> None:
+    def __init__(self, layer: LinkLayer | EndToEnd, driver: Driver, queue: Queue, transmit: Put, costs: Costs) -> None:
         self.node = layer.node
         self.layer = layer
         self._driver = driver
@@ -224,11 +224,11 @@ class LinkStack(Stack):
 
 
 class RouterStack(Stack):
-    """Over a router, for algorithms that address any node."""
+    """From end to end, by a router or otherwise, for algorithms that address any node."""
 
-    layer: Router
+    layer: EndToEnd
 
-    def __init__(self, layer: Router, driver: Driver, queue: Queue, transmit: Put, costs: Costs, nodes: int) -> None:
+    def __init__(self, layer: EndToEnd, driver: Driver, queue: Queue, transmit: Put, costs: Costs, nodes: int) -> None:
         super().__init__(layer, driver, queue, transmit, costs)
         self._inbound = {peer: Channel(peer, self.node) for peer in range(nodes) if peer != self.node}
         for peer in self._inbound:

@@ -60,22 +60,28 @@ class VirtualRadios:
         from testbed.hwsim.medium import MediumProcess, Plan
         from testbed.hwsim.prove import prove
         from testbed.hwsim.radios import Radios
+        from testbed.hwsim.routing import set_up
+        from testbed.hwsim.routingframes import RoutingFrames
 
         scenario, links = beginning.scenario, beginning.scenario.links
         assert isinstance(links, RadioChoice), "stations have no other links"
         self._radios = Radios(secrets.token_hex(3), scenario.nodes, scenario.radio or Radio())
         self._made.enter_context(self._radios)
         pairs = list(beginning.graph.links())
-        settings = Settings(loss=links.loss, duplicate=links.duplicate)
+        routing = RoutingFrames(scenario.warmup * scenario.time_unit) if scenario.routing != "builtin" else None
+        settings = Settings(loss=links.loss, duplicate=links.duplicate, routing=routing)
         plan = Plan(beginning.geometry, pairs, settings, self._pcap, beginning.streams.of("medium"))
         medium = self._made.enter_context(MediumProcess(self._radios, plan))
         prove(self._radios, medium, beginning.geometry, pairs)
+        self._hello_s = links.hello * scenario.time_unit
+        self._routing = scenario.routing
+        set_up(self._radios, self._routing, self._hello_s)
         children.adopt(MEDIUM, Control(medium.control))
         return True
 
     def transport(self, medium_ready: Any) -> dict[str, Any]:
-        """A station needs to know nothing but its namespace."""
-        return {"kind": "hwsim"}
+        """A station needs to know nothing but its namespace, and whether it is to have a babeld beside it."""
+        return {"kind": "hwsim", "babel_hello_s": self._hello_s if self._routing == "babel" else None}
 
     def descriptors(self, node: int) -> tuple[int, ...]:
         """The namespace."""

@@ -24,6 +24,7 @@ from testbed.hwsim.airtime import ACK_BYTES
 from testbed.hwsim.chances import Chances
 from testbed.hwsim.hearing import Hearing, Listener
 from testbed.hwsim.hwsim import NO_ACK, WAS_ACKED, Packer, Sent, Tries, receiver, signal
+from testbed.hwsim.routingframes import RoutingFrames
 from testbed.radio.radio import Radio
 
 CHECKSUM_BYTES = 4
@@ -46,6 +47,8 @@ class Settings(NamedTuple):
     duplicate: float = 0.0
     """Share of the data frames that arrive twice."""
     collisions: bool = False
+    routing: RoutingFrames | None = None
+    """Counts what routing costs, if it is the kernel's."""
 
 
 class Try(NamedTuple):
@@ -119,6 +122,7 @@ class Decisions:
         self._packer = packer
         self._rng = rng
         self._settings = settings or Settings()
+        self._routing = self._settings.routing
         self._thins = bool(self._settings.loss or self._settings.duplicate)
         self._on_try = on_try
         self._chances = Chances(radio, rng)
@@ -147,6 +151,10 @@ class Decisions:
             "lost": dict(sorted(self.lost.items())),
         }
 
+    def routing_counts(self) -> dict[str, Any] | None:
+        """What routing has cost, if it is the kernel's."""
+        return None if self._routing is None else self._routing.counts()
+
     # -- a frame comes -----------------------------------------------------------------------------------------------
 
     def take(self, sent: Sent, now_ns: int, run_ns: int) -> None:
@@ -156,6 +164,8 @@ class Decisions:
         if sender is None or size < _SHORTEST:
             self.lost["of no station"] += 1
             return
+        if self._routing is not None:
+            self._routing.note(frame, size, run_ns)
         row = self._rows.get(sender)
         if row is None or (row.until_ns is not None and run_ns >= row.until_ns):
             row = self._rows[sender] = self._row(sender, run_ns)

@@ -79,11 +79,16 @@ def has_hwsim(modules: Path | None = None) -> bool:
 
 def load_hwsim(modules: Path | None = None) -> None:
     """Load the kernel's module of virtual radios, without any radio, and whatever it depends on."""
-    if Path("/sys/module", _MODULE).exists():
+    load_module(_MODULE, "radios=0", modules)
+
+
+def load_module(module: str, options: str = "", modules: Path | None = None) -> None:
+    """Load a module of the kernel and whatever it depends on, if it is not there."""
+    if Path("/sys/module", module).exists():
         return
-    folder = modules or Path("/lib/modules", platform.release())
-    for path in load_order(folder, _MODULE):
-        _insert(path, "radios=0" if path.name.startswith(_MODULE + ".") else "")
+    needs = load_order(modules or Path("/lib/modules", platform.release()), module)
+    for path in needs:
+        _insert(path, options if path is needs[-1] else "")
 
 
 def load_order(folder: Path, module: str) -> list[Path]:
@@ -122,5 +127,5 @@ def _insert(path: Path, options: str) -> None:
                 _LIBC.syscall(_INIT_MODULE[machine], data, ctypes.c_ulong(len(data)), options.encode()),
             )
     except (OSError, KeyError) as error:
-        fix = f"`modprobe {_MODULE} radios=0` as root may say more"
+        fix = f"`modprobe {' '.join((name, options)).strip()}` as root may say more"
         raise BackendError(f"cannot load the kernel module {name} ({error}): {fix}") from None

@@ -222,6 +222,7 @@ class Medium:
             "beacon_lateness_ms": self.beacon_lateness.summary_ms(),
             "backlog": self.backlog,
             "frames": self.decisions.counts(),
+            "routing": self.decisions.routing_counts(),
             "cpu_s": round(time.process_time() - self._cpu_before, 3),
         }
 

@@ -59,6 +59,11 @@ def hardware_address(run: str, node: int) -> bytes:
     return b"\x02" + hashlib.sha256(run.encode()).digest()[:3] + node.to_bytes(2, "big")
 
 
+def mesh_address(run: str, node: int) -> bytes:
+    """A station's MAC address in a mesh that its radio is a port of."""
+    return b"\x06" + hardware_address(run, node)[1:]
+
+
 def cell_address(run: str) -> bytes:
     """The BSSID that all stations of a run share."""
     return hardware_address(run, 0xFFFF)

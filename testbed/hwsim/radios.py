@@ -45,7 +45,7 @@ _NEW_INTERFACE, _SET_INTERFACE, _JOIN_IBSS, _SET_WIPHY_NETNS, _SET_TX_BITRATE_MA
 _IFINDEX, _IFTYPE, _MAC, _BEACON_INTERVAL, _BSS_BASIC_RATES, _WIPHY_FREQ = 3, 5, 6, 12, 36, 38
 _SSID_ATTRIBUTE, _FREQ_FIXED, _TX_RATES, _MCAST_RATE, _NETNS_FD = 52, 60, 90, 107, 219
 _ADHOC, _TXRATE_LEGACY = 1, 1
-_RTM_NEWLINK, _RTM_NEWADDR, _RTM_NEWNEIGH = 16, 20, 28
+_RTM_NEWLINK, _RTM_NEWADDR, _RTM_DELADDR, _RTM_NEWNEIGH = 16, 20, 21, 28
 _IFA_ADDRESS, _IFA_LOCAL, _IFA_BROADCAST = 1, 2, 4
 _NDA_DST, _NDA_LLADDR, _NUD_PERMANENT = 1, 2, 0x80
 _IFF_UP, _LOOPBACK = 1, 1
@@ -54,6 +54,9 @@ _ADDRESS = struct.Struct("=BBBBI")
 _NEIGHBOUR = struct.Struct("=BxxxiHBB")
 _FREE_CHANNELS_MHZ = range(2412, 2463)
 """Where ad hoc networks are allowed all over the world; elsewhere radios get a rule of hwsim's own."""
+
+Request = tuple[int, int, bytes]
+"""Of the kernel's configuration of networks: type, flags and payload."""
 
 
 class Station:
@@ -70,7 +73,7 @@ class Station:
 
     def interface_index(self) -> int:
         """The number of its interface."""
-        return _interface_index(self.plain)
+        return interface_index(self.plain)
 
     def close(self) -> None:
         """Let go of the namespace."""
@@ -138,6 +141,10 @@ class Radios:
             close()
         self._lock.forget()
 
+    def station(self, node: int) -> Station:
+        """The namespace of a node, with the sockets in it."""
+        return self._stations[node]
+
     def socket_in(self, node: int) -> socket.socket:
         """A UDP socket in the namespace of a node, for a process that is not in it."""
         with kernel.namespace_kept():
@@ -182,7 +189,7 @@ class Radios:
         station = self._stations[node]
         move = generic(
             _SET_WIPHY_NETNS,
-            attribute(_IFINDEX, u32(_interface_index(plain))),
+            attribute(_IFINDEX, u32(interface_index(plain))),
             attribute(_NETNS_FD, u32(station.namespace)),
         )
         made_by.ask(self._nl80211, move)
@@ -193,7 +200,7 @@ class Radios:
         index = station.interface_index()
         which = attribute(_IFINDEX, u32(index))
         station.generic.ask(self._nl80211, generic(_SET_INTERFACE, which, attribute(_IFTYPE, u32(_ADHOC))))
-        station.route.tell([*_up(_LOOPBACK), *_up(index), _own_address(index, node)])
+        station.route.tell([up(_LOOPBACK), up(index), own_address(index, node)])
         try:
             station.generic.ask(self._nl80211, generic(_JOIN_IBSS, which, *self._cell()))
         except netlink.NetlinkError as error:
@@ -202,7 +209,7 @@ class Radios:
             reason = f"the kernel allows no ad hoc network on {self.frequency_mhz} MHz (radio.channel)"
             raise BackendError(f"{reason}: {error.strerror}") from None
         station.generic.ask(self._nl80211, generic(_SET_TX_BITRATE_MASK, which, self._rate_mask()))
-        station.route.tell([_neighbour(index, peer, mac) for peer, mac in enumerate(self.addresses) if peer != node])
+        station.route.tell([neighbour(index, peer, mac) for peer, mac in enumerate(self.addresses) if peer != node])
 
     def _cell(self) -> list[bytes]:
         """The network all stations are in: known beforehand, so that nobody has to look for it."""
@@ -237,25 +244,33 @@ def _silence_ipv6() -> None:
             setting.write("1")  # unless the kernel has no IPv6
 
 
-def _interface_index(plain: socket.socket) -> int:
-    """The number of the Wi-Fi interface in the namespace of a socket (SIOCGIFINDEX)."""
-    answer = ioctl(plain, 0x8933, struct.pack("16si", INTERFACE.encode(), 0) + bytes(20))
+def interface_index(plain: socket.socket, name: str = INTERFACE) -> int:
+    """The number of an interface in the namespace of a socket (SIOCGIFINDEX)."""
+    answer = ioctl(plain, 0x8933, struct.pack("16si", name.encode(), 0) + bytes(20))
     index: int = struct.unpack_from("i", answer, 16)[0]
     return index
 
 
-def _up(index: int) -> list[tuple[int, int, bytes]]:
-    return [(_RTM_NEWLINK, 0, _LINK.pack(0, 0, index, _IFF_UP, _IFF_UP))]
+def up(index: int) -> Request:
+    """Bring an interface up."""
+    return _RTM_NEWLINK, 0, _LINK.pack(0, 0, index, _IFF_UP, _IFF_UP)
 
 
-def _own_address(index: int, node: int) -> tuple[int, int, bytes]:
+def own_address(index: int, node: int, prefix_length: int = PREFIX_LENGTH) -> Request:
+    """Give an interface the address of its station."""
     own = socket.inet_aton(address(node))
-    payload = _ADDRESS.pack(socket.AF_INET, PREFIX_LENGTH, 0, 0, index)
+    payload = _ADDRESS.pack(socket.AF_INET, prefix_length, 0, 0, index)
     payload += attribute(_IFA_LOCAL, own) + attribute(_IFA_ADDRESS, own)
     return _RTM_NEWADDR, netlink.CREATE, payload + attribute(_IFA_BROADCAST, socket.inet_aton(broadcast_address()))
 
 
-def _neighbour(index: int, peer: int, mac: bytes) -> tuple[int, int, bytes]:
+def no_address(index: int, node: int) -> Request:
+    """Take it away again."""
+    own = socket.inet_aton(address(node))
+    return _RTM_DELADDR, 0, _ADDRESS.pack(socket.AF_INET, PREFIX_LENGTH, 0, 0, index) + attribute(_IFA_LOCAL, own)
+
+
+def neighbour(index: int, peer: int, mac: bytes) -> Request:
     """Who has which address is known to all, so that nobody asks by broadcast."""
     payload = _NEIGHBOUR.pack(socket.AF_INET, index, _NUD_PERMANENT, 0, 0)
     payload += attribute(_NDA_DST, socket.inet_aton(address(peer))) + attribute(_NDA_LLADDR, mac)

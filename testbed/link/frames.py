@@ -98,4 +98,11 @@ class Receipt(Message):
     hops: int
 
 
-FRAMES: tuple[type[Message], ...] = (Hello, State, Data, Relay, Advert, Packet, Receipt)
+@dataclass(frozen=True, slots=True)
+class Who(Message):
+    """In which life are you, `target`? It is answered with a receipt."""
+
+    target: int
+
+
+FRAMES: tuple[type[Message], ...] = (Hello, State, Data, Relay, Advert, Packet, Receipt, Who)

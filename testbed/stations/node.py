@@ -12,6 +12,7 @@ from testbed.channel import Post
 from testbed.driver import Driver
 from testbed.durations import to_ticks
 from testbed.link.actions import Transmit
+from testbed.link.endtoend import Direct
 from testbed.link.layer import LinkLayer
 from testbed.link.router import Router
 from testbed.link.wire import Wire
@@ -79,8 +80,9 @@ class Node(RealTime):
         if agent.needs is Needs.LINKS:
             layer = LinkLayer(self._node, life, wire, settings, rng, self.now)
             return LinkStack(layer, self._driver, self, self._transmit, costs)
-        router = Router(self._node, life, wire, settings, rng, self.now)
-        return RouterStack(router, self._driver, self, self._transmit, costs, scenario.nodes)
+        kind = Router if scenario.routing == "builtin" else Direct
+        ends = kind(self._node, life, wire, settings, rng, self.now)
+        return RouterStack(ends, self._driver, self, self._transmit, costs, scenario.nodes)
 
     def _follow_absence(self) -> None:
         """A node that has not come yet, or has left, asks for nothing."""

@@ -255,9 +255,10 @@ class Orchestrator(EventQueue):
         for node, since in sorted(account.holdings.waiting.items()):
             listener.pending(now, node, since, node in account.alive, *account.component(node))
         frames, bytes = Counter[str](), Counter[str]()
-        for node in self._lives:
-            frames.update(self._ends.get(node, {}).get("frames", {}))
-            bytes.update(self._ends.get(node, {}).get("bytes", {}))
+        by_kernels = self._ends[MEDIUM].get("routing") or {}  # what stations do not know to have sent
+        for said in (by_kernels, *(self._ends.get(node, {}) for node in self._lives)):
+            frames.update(said.get("frames", {}))
+            bytes.update(said.get("bytes", {}))
         for kind in sorted(frames):
             listener.frames(now, None, kind, frames[kind], bytes[kind])
         lateness = self._ends[MEDIUM]["lateness_ms"]

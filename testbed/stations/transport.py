@@ -6,7 +6,7 @@ import os
 import socket
 from typing import Any, Protocol
 
-from testbed.hwsim import kernel, names
+from testbed.hwsim import babel, kernel, names
 from testbed.link.actions import Transmit
 
 LOOPBACK = "127.0.0.1"
@@ -56,14 +56,17 @@ class LoopbackTransport:
 class NamespaceTransport:
     """Over the only interface of a network namespace, in the network that all stations' radios are in."""
 
-    def __init__(self, namespace: int) -> None:
+    def __init__(self, namespace: int, babel_hello_s: float | None) -> None:
         self._namespace = namespace
+        self._babel_hello_s = babel_hello_s
         self._own = ""
 
     def open(self, node: int) -> socket.socket:
         """Move this process into the namespace, for good."""
         kernel.enter_namespace(self._namespace)
         os.close(self._namespace)
+        if self._babel_hello_s is not None:
+            babel.start(self._babel_hello_s)
         self._own = names.address(node)
         opened = udp_socket(("", names.PORT))
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
@@ -92,4 +95,4 @@ def make_transport(spec: dict[str, Any], descriptors: list[int]) -> Transport:
     """As the orchestrator describes it, with what it gave along."""
     if spec["kind"] == "loopback":
         return LoopbackTransport(spec["medium_port"])
-    return NamespaceTransport(*descriptors)
+    return NamespaceTransport(descriptors[0], spec["babel_hello_s"])

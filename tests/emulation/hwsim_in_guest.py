@@ -1,6 +1,6 @@
 """What is tried of the virtual radios where there are some: run as root in the guest, it prints one JSON object.
 
-python hwsim_in_guest.py radios|line|edge|killed|medium_killed|unproven
+python hwsim_in_guest.py radios|line|edge|killed|medium_killed|unproven|babel_routes|batman_routes
 """
 
 from __future__ import annotations
@@ -11,17 +11,21 @@ import signal
 import socket
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from testbed.errors import BackendError
 from testbed.geometry import Geometry
-from testbed.hwsim import kernel, lock
+from testbed.hwsim import babel, kernel, lock
 from testbed.hwsim.clean import clean, leftovers
+from testbed.hwsim.decide import Settings
 from testbed.hwsim.medium import MediumProcess, Plan
 from testbed.hwsim.names import PORT, address, broadcast_address, node_of
 from testbed.hwsim.prove import prove
 from testbed.hwsim.radios import Radios
+from testbed.hwsim.routing import set_up
+from testbed.hwsim.routingframes import RoutingFrames
 from testbed.mobility.trajectory import Position
 from testbed.radio.radio import Radio
 from testbed.scenario import loads
@@ -242,6 +246,80 @@ def unproven() -> dict[str, Any]:
             except BackendError as error:
                 said.append(str(error))
     return {"said": said, "given": given}
+
+
+def _until_heard(stations: list[socket.socket], source: int, target: int) -> float:
+    """How long it takes until something gets from one station to another; -1 if it never does."""
+    began = time.monotonic()
+    while time.monotonic() < began + 20:
+        with suppress(OSError):  # no route yet
+            stations[source].sendto(b"routed", (address(target), PORT))
+        if heard(stations[target], target, 0.1):
+            return time.monotonic() - began
+    return -1.0
+
+
+def _start_babeld(made: Radios, node: int) -> tuple[int, int]:
+    """A station that has a babeld beside it, and that babeld."""
+    said, saying = os.pipe()
+    parent, station = os.getpid(), os.fork()
+    if station == 0:
+        kernel.die_with_parent(parent)
+        made.enter(node)
+        os.write(saying, str(babel.start(0.25).pid).encode())
+        time.sleep(120)
+        os._exit(0)
+    return station, int(os.read(said, 64))
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def babel_routes() -> dict[str, Any]:
+    """A datagram over a node between; that node's station is killed, so that its babeld dies, and comes back."""
+    places, radio = geometry([[0, 0], [80, 0], [160, 0]], "{range: 100}")
+    plan = Plan(places, settings=Settings(routing=RoutingFrames()))
+    with Radios("babel", 3, radio) as made, MediumProcess(made, plan) as medium:
+        set_up(made, "babel", 0.25)
+        began = [_start_babeld(made, node) for node in range(3)]
+        stations = sockets(made)
+        first = _until_heard(stations, 0, 2)
+        station, daemon = began[1]
+        before = _is_running(daemon)
+        os.kill(station, signal.SIGKILL)
+        os.waitpid(station, 0)
+        until = time.monotonic() + 5
+        while _is_running(daemon) and time.monotonic() < until:
+            time.sleep(0.05)
+        after = _is_running(daemon)
+        with kernel.namespace_kept():
+            kernel.enter_namespace(made.namespace(1))
+            routes = [babel.forget_routes(), babel.forget_routes()]
+        began[1] = _start_babeld(made, 1)
+        again = _until_heard(stations, 2, 0)
+        report = medium.finish()
+        for station, _ in began:
+            os.kill(station, signal.SIGKILL)
+            os.waitpid(station, 0)
+    files = [path for path in ("/var/run/babeld.pid", "/var/lib/babel-state") if Path(path).exists()]
+    told = {"first": first, "alive": [before, after], "routes": routes, "again": again, "files": files}
+    return told | {"counts": report["routing"]["frames"]}
+
+
+def batman_routes() -> dict[str, Any]:
+    """A datagram over a node between."""
+    places, radio = geometry([[0, 0], [80, 0], [160, 0]], "{range: 100}")
+    plan = Plan(places, settings=Settings(routing=RoutingFrames()))
+    before = devices()
+    with Radios("batman", 3, radio) as made, MediumProcess(made, plan) as medium:
+        set_up(made, "batman", 0.25)
+        first = _until_heard(sockets(made), 0, 2)
+        report = medium.finish()
+    return {"first": first, "counts": report["routing"]["frames"], "left": devices() - before}
 
 
 if __name__ == "__main__":

@@ -89,3 +89,26 @@ def test_a_medium_that_does_not_work_is_refused(attempt: Try) -> None:
     assert "out of reach of each other hear each other" in got["said"][0]
     assert "cannot place here" in got["said"][1]
     assert got["given"] == [[0, "given"]]
+
+
+def test_babeld_finds_a_way_and_dies_with_its_station(
+    attempt: Try, record_property: Callable[[str, object], None]
+) -> None:
+    got = attempt("babel_routes")
+    assert got["first"] > 0
+    assert got["alive"] == [True, False]
+    assert got["routes"] == [2, 0], "what it left in the kernel is taken out"
+    assert got["again"] > 0
+    assert got["counts"]["Babel"] > 10
+    assert got["counts"]["Forwarded"] >= 2
+    assert got["files"] == []
+    record_property("babel", f"a way over two hops after {got['first']:.2f} s")
+
+
+def test_batman_finds_a_way(attempt: Try, record_property: Callable[[str, object], None]) -> None:
+    got = attempt("batman_routes")
+    assert got["first"] > 0
+    assert got["counts"]["Batman"] > 10
+    assert got["counts"]["Forwarded"] >= 1
+    assert got["left"] == 0
+    record_property("batman", f"a way over two hops after {got['first']:.2f} s")

@@ -31,6 +31,7 @@ from tests.testbed.simulate import ALL_OK
 pytestmark = pytest.mark.xdist_group("guest")
 
 FOLDER = PROJECT / "scenarios" / "smoke" / "radio"
+ROUTING = PROJECT / "scenarios" / "radio-routing"
 
 
 @pytest.fixture(autouse=True)
@@ -108,6 +109,22 @@ def test_a_run_that_is_killed_leaves_nothing(seed: int, tmp_path: Path) -> None:
     while leftovers(tmp_path) - before and time.monotonic() < deadline:
         time.sleep(0.05)
     assert leftovers(tmp_path) - before == set(), f"killed after {moment_s:.1f} s"
+
+
+@pytest.mark.parametrize(("routing", "control"), [("babel", "Babel"), ("batman", "Batman")])
+def test_real_routing(routing: str, control: str, tmp_path: Path) -> None:
+    """RR over babeld and over batman-adv: kernels forward, and what that costs is counted."""
+    result = run(load(ROUTING / f"routed-{routing}.yaml", ["trace=events"]), tmp_path)
+    assert verdicts(result) == ALL_OK, result.summary["checks"]
+    assert result.summary["metrics"]["entries"]["mean"] > 1
+    lines = (result.path / "rep-000" / "events.jsonl").read_text().splitlines()
+    counted = {event["type"]: event["count"] for event in map(json.loads, lines) if event["kind"] == "frames"}
+    assert (
+        {"Packet", "Receipt", "Forwarded", control}
+        <= set(counted)
+        <= {"Packet", "Receipt", "Forwarded", "Who", control}
+    )
+    assert counted[control] > 6 * 10, "every station says hello twice a second for 15 s"
 
 
 @pytest.mark.parametrize("name", [path.stem for path in find_scenarios(FOLDER) if path.stem != "line"])

@@ -219,6 +219,13 @@ CONTRADICTIONS = {
     "time unit where time is real": Broken(
         tiny("backend: loopback\ntime_unit: 0.0001\n"), 8, "time_unit", "0.0001", "0.001 to 1000 seconds"
     ),
+    "kernel routing elsewhere": Broken(
+        tiny("routing: babel\nbackend: loopback\n", algorithm="raymond-tree"), 7, "routing", "babel",
+        "builtin with backend loopback: only hwsim has a kernel that routes",
+    ),
+    "routing between neighbours": Broken(
+        tiny("routing: batman\nbackend: hwsim\n"), 7, "routing", "batman", "builtin: rl speaks with neighbours only"
+    ),
     "lose over radio": Broken(
         fault("at: 1, kind: lose, node: 1") + "links: radio\n", 8, "faults.0.kind", "lose", "with ideal links only"
     ),

@@ -1,0 +1,246 @@
+"""Exactly once and in order from end to end, for algorithms that address any node, whatever carries their packets.
+
+A packet may be lost anywhere on its way, come twice or be overtaken; its source sends it again until the target's
+receipt is there, and the target delivers in order and once. So nothing on the way needs care.
+
+Packets are numbered between two lives of two processes, and nothing is sent to a life that is not known. When there is
+a new one, whether the old one had delivered what was not receipted is unknown for good, and messages that carry units
+are lost.
+
+`EndToEnd` is what is the same wherever the way comes from. `Router` finds the way itself; with `Direct` somebody else
+does, such as the routing protocols of a kernel.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from random import Random
+
+from agents.message import Message
+from testbed.link.actions import Action, Deliver, Lost, Transmit
+from testbed.link.frames import Packet, Receipt, Who
+from testbed.link.settings import Settings
+from testbed.link.wire import Datagram, Junk, Wire
+
+
+@dataclass(slots=True)
+class Outgoing:
+    """What is on its way to one node."""
+
+    incarnation: int = 0  # the life that the numbers are for; 0 if none is known yet
+    sent: int = 0  # the number of the last message; numbers go on through the lives of the target
+    since: int = 0  # the number of the last message that was for the life before
+    window: deque[tuple[int, Message]] = field(default_factory=deque)  # not receipted
+    retry_at: int | None = None
+    backoff: int = 0
+
+
+@dataclass(slots=True)
+class Incoming:
+    """What came from one life of one node."""
+
+    incarnation: int
+    delivered: int = 0
+    early: dict[int, bytes] = field(default_factory=dict)
+
+
+class EndToEnd:
+    """Both ends of all conversations of one life of one node; driven as `LinkLayer` is."""
+
+    max_hops = 0
+    """That a packet may go from node to node, where these pass it on."""
+
+    def __init__(self, node: int, incarnation: int, wire: Wire, settings: Settings, rng: Random, now: int = 0) -> None:
+        self.node = node
+        self.incarnation = incarnation
+        self.dropped: Counter[str] = Counter()
+        self._wire = wire
+        self._settings = settings
+        self._rng = rng
+        self._now = now
+        self._actions: list[Action] = []
+        self._outgoing: dict[int, Outgoing] = {}
+        self._incoming: dict[int, Incoming] = {}
+
+    # -- inputs ------------------------------------------------------------------------------------------------------
+
+    def send(self, now: int, peer: int, message: Message) -> bool:
+        """Send a message to any node; it arrives when there is a way."""
+        self._now = now
+        outgoing = self._outgoing.setdefault(peer, Outgoing())
+        outgoing.sent += 1
+        outgoing.window.append((outgoing.sent, message))
+        if len(outgoing.window) <= self._settings.window:
+            self._dispatch(peer, outgoing, outgoing.sent, message)
+        self._plan(outgoing)
+        return True
+
+    def on_datagram(self, now: int, data: bytes) -> None:
+        """Bytes came in."""
+        self._now = now
+        try:
+            self._read(*self._wire.read(data))
+        except Junk as junk:
+            self.dropped[str(junk)] += 1
+
+    def on_time(self, now: int) -> None:
+        """Time has passed."""
+        self._now = now
+        for peer, outgoing in self._outgoing.items():
+            if outgoing.retry_at is not None and now >= outgoing.retry_at:
+                outgoing.retry_at = None
+                self._retry(peer, outgoing)
+                self._plan(outgoing)
+
+    # -- outputs -----------------------------------------------------------------------------------------------------
+
+    def take(self) -> list[Action]:
+        """What is to be done, in order."""
+        actions, self._actions = self._actions, []
+        return actions
+
+    def wake_at(self) -> int:
+        """When `on_time` must be called at the latest."""
+        retries = (one.retry_at for one in self._outgoing.values() if one.retry_at is not None)
+        return min([self._next_duty(), *retries])
+
+    # -- what depends on how the way is found ------------------------------------------------------------------------
+
+    def _read(self, sender: int, incarnation: int, frame: Message, body: bytes) -> None:
+        """A datagram came from whoever put it on the air."""
+        raise NotImplementedError
+
+    def _forward(self, frame: Packet | Receipt, body: bytes = b"") -> None:
+        """Send a frame on its way, if there is one."""
+        raise NotImplementedError
+
+    def _next_duty(self) -> int:
+        """When there is something to do besides sending again."""
+        raise NotImplementedError
+
+    def _may_retry(self, outgoing: Outgoing) -> bool:
+        """Whether it is any use to try again while the life of the target is not known."""
+        raise NotImplementedError
+
+    # -- packets -----------------------------------------------------------------------------------------------------
+
+    def _meet(self, target: int, incarnation: int) -> None:
+        """It is known which life a node is in."""
+        outgoing = self._outgoing.setdefault(target, Outgoing())
+        if incarnation <= outgoing.incarnation:
+            return
+        if outgoing.incarnation:  # what the life before had delivered nobody can say any more
+            for number, message in outgoing.window:
+                self._actions.append(Lost(target, outgoing.incarnation, number, message))
+            outgoing.window.clear()
+            outgoing.since = outgoing.sent
+        outgoing.incarnation = incarnation
+        outgoing.retry_at, outgoing.backoff = None, 0
+        self._retry(target, outgoing)
+        self._plan(outgoing)
+
+    def _retry(self, target: int, outgoing: Outgoing) -> None:
+        for number, message in list(outgoing.window)[: self._settings.window]:
+            self._dispatch(target, outgoing, number, message)
+
+    def _dispatch(self, target: int, outgoing: Outgoing, number: int, message: Message) -> None:
+        if outgoing.incarnation:
+            life, since = outgoing.incarnation, outgoing.since
+            packet = Packet(self.node, self.incarnation, target, life, number, since, self.max_hops)
+            self._forward(packet, self._wire.spell_message(message))
+
+    def _plan(self, outgoing: Outgoing) -> None:
+        if not outgoing.window or not self._may_retry(outgoing):
+            outgoing.retry_at, outgoing.backoff = None, 0
+        elif outgoing.retry_at is None:
+            settings = self._settings
+            outgoing.backoff = min(max(settings.retry, 2 * outgoing.backoff), settings.max_retry)
+            outgoing.retry_at = self._now + outgoing.backoff
+
+    def _on_packet(self, packet: Packet, body: bytes) -> None:
+        """A packet for us, and for this life."""
+        incoming = self._incoming.get(packet.source)
+        if incoming is None or packet.incarnation > incoming.incarnation:
+            incoming = self._incoming[packet.source] = Incoming(packet.incarnation, packet.since)
+        if packet.incarnation < incoming.incarnation:
+            raise Junk("of an earlier incarnation")
+        if incoming.delivered < packet.number <= incoming.delivered + self._settings.window:
+            incoming.early[packet.number] = body
+        while incoming.delivered + 1 in incoming.early:
+            message = self._wire.read_message(incoming.early.pop(incoming.delivered + 1))
+            incoming.delivered += 1
+            self._actions.append(Deliver(packet.source, packet.incarnation, incoming.delivered, message))
+        self._give_receipt(packet.source, packet.incarnation, incoming.delivered)
+
+    def _give_receipt(self, source: int, life: int, delivered: int) -> None:
+        self._forward(Receipt(self.node, self.incarnation, source, life, delivered, self.max_hops))
+
+    def _on_receipt(self, receipt: Receipt) -> None:
+        """A receipt for us."""
+        outgoing = self._outgoing.get(receipt.source)
+        if receipt.life != self.incarnation or outgoing is None or receipt.incarnation != outgoing.incarnation:
+            raise Junk("for another incarnation")
+        waiting = len(outgoing.window)
+        while outgoing.window and outgoing.window[0][0] <= receipt.delivered:
+            outgoing.window.popleft()
+        if len(outgoing.window) < waiting:
+            outgoing.retry_at, outgoing.backoff = None, 0
+            done = waiting - len(outgoing.window)
+            room = self._settings.window
+            for number, message in list(outgoing.window)[max(0, room - done) : room]:  # for the first time
+                self._dispatch(receipt.source, outgoing, number, message)
+            self._plan(outgoing)
+
+    def _transmit(self, to: int | None, frame: Message, body: bytes = b"") -> None:
+        data = self._wire.spell(Datagram(self.node, self.incarnation, frame, body))
+        self._actions.append(Transmit(to, data, type(frame).__name__))
+
+
+class Direct(EndToEnd):
+    """For a network in which any node can be sent to, and datagrams find their way by themselves.
+
+    A target that has never been heard is asked first which life it is in. Later every datagram tells that of its
+    sender: a packet for a life that is over is answered with a receipt of the present one, for nothing.
+    """
+
+    def _read(self, sender: int, incarnation: int, frame: Message, body: bytes) -> None:
+        if sender == self.node:
+            raise Junk("our own")
+        if not isinstance(frame, Packet | Receipt | Who):
+            raise Junk("for another layer")
+        if isinstance(frame, Packet | Receipt) and (frame.source, frame.incarnation) != (sender, incarnation):
+            raise Junk("malformed")  # nobody passes on what others have sent
+        if frame.target != self.node:
+            raise Junk("for another node")
+        known = self._outgoing.get(sender)
+        if known is not None and incarnation < known.incarnation:
+            raise Junk("of an earlier incarnation")
+        self._meet(sender, incarnation)
+        if isinstance(frame, Receipt):
+            self._on_receipt(frame)
+        elif isinstance(frame, Packet) and frame.life == self.incarnation:
+            self._on_packet(frame, body)
+        elif isinstance(frame, Packet) and frame.life > self.incarnation:
+            raise Junk("for another incarnation")
+        else:
+            self._give_receipt(sender, incarnation, self._delivered(sender, incarnation))
+
+    def _delivered(self, source: int, life: int) -> int:
+        incoming = self._incoming.get(source)
+        return incoming.delivered if incoming is not None and incoming.incarnation == life else 0
+
+    def _dispatch(self, target: int, outgoing: Outgoing, number: int, message: Message) -> None:
+        if outgoing.incarnation:
+            super()._dispatch(target, outgoing, number, message)
+        elif number == outgoing.window[0][0]:  # for all that wait, one question will do
+            self._transmit(target, Who(target))
+
+    def _forward(self, frame: Packet | Receipt, body: bytes = b"") -> None:
+        self._transmit(frame.target, frame, body)
+
+    def _next_duty(self) -> int:
+        return self._now + self._settings.max_retry  # none, really
+
+    def _may_retry(self, outgoing: Outgoing) -> bool:
+        return True
