@@ -29,6 +29,8 @@ class RadioChoice(Section):
     """Of datagrams, besides what the radio loses where nodes have places."""
     duplicate: Share = 0.0
     """Of datagrams, that arrive twice."""
+    collisions: bool = False
+    """Whether frames that overlap at a receiver spoil each other, where real frames are on the air."""
     hello: Annotated[float, Field(gt=0, le=MAX_UNITS)] = 1.0
     """Time units between two hellos."""
     jitter: Annotated[float, Field(ge=0, le=0.9)] = 0.2

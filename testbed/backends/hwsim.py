@@ -69,7 +69,7 @@ class VirtualRadios:
         self._made.enter_context(self._radios)
         pairs = list(beginning.graph.links())
         routing = RoutingFrames(scenario.warmup * scenario.time_unit) if scenario.routing != "builtin" else None
-        settings = Settings(loss=links.loss, duplicate=links.duplicate, routing=routing)
+        settings = Settings(links.loss, links.duplicate, links.collisions, routing)
         plan = Plan(beginning.geometry, pairs, settings, self._pcap, beginning.streams.of("medium"))
         medium = self._made.enter_context(MediumProcess(self._radios, plan))
         prove(self._radios, medium, beginning.geometry, pairs)

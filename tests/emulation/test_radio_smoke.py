@@ -137,3 +137,13 @@ def test_smoke(name: str, tmp_path: Path) -> None:
     if name == "edge":
         kinds = air_frames(result.path / "rep-000" / "air.pcap")
         assert kinds["unicast retries"] > 0.3 * kinds["unicast tries"] > 10, "or it would not be the edge"
+
+
+def test_frames_that_overlap_spoil_each_other(tmp_path: Path) -> None:
+    """If the scenario says so: three stations, of which the outer two do not hear each other, in a hurry."""
+    keys = ["nodes=3", "placement.places=[[0, 0], [80, 0], [160, 0]]", "workload.rate=2", "links.hello=0.2"]
+    scenario = load(FOLDER / "line.yaml", ["backend=hwsim", "links.collisions=true", "duration=14", *keys])
+    result = run(scenario, tmp_path)
+    assert verdicts(result) == ALL_OK
+    medium = json.loads((result.path / "rep-000" / "nodes" / "ends.json").read_text())["medium"]
+    assert medium["frames"]["lost"].get("collision", 0) > 0
