@@ -2,7 +2,8 @@
 
 From the command to the first entry into a critical section, once everything is cached; ten mobile stations at a time
 unit of half a second and thirty at one of three: how late the medium was, and whether the checks held. Where this
-machine's kernel has no virtual radios the runs are in a guest, which is what is measured then.
+machine's kernel has no virtual radios the runs are in a guest, which is what is measured then. Last, what the medium
+costs by itself (`hwsim_medium.py`), in the same place.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from testbed.backends import hwsim
+from testbed.guest.host import Guest
 from testbed.rundir import PROJECT
 
 LINE, TEN, THIRTY = "smoke/radio/line", "worlds/radio-ten", "worlds/radio-thirty"
@@ -71,9 +74,25 @@ def kept_time(name: str, out: Path) -> dict[str, Any]:
     }
 
 
+def medium() -> list[str]:
+    """What `hwsim_medium` prints."""
+    arguments = ["-m", "benchmarks.hwsim_medium", "--stations", "10", "--rounds", "3"]
+    if hwsim.runs_here():
+        done = subprocess.run([sys.executable, *arguments], cwd=PROJECT, capture_output=True, text=True, check=True)
+        return done.stdout.splitlines()
+    printed = bytearray()
+    with Guest() as guest:
+        send = {"benchmarks": PROJECT / "benchmarks"}
+        code = guest.run(["python", *arguments], send=send, stdout=printed.extend, timeout_s=300)
+    if code:
+        raise SystemExit(f"hwsim_medium ended with {code} in the guest")
+    return printed.decode().splitlines()
+
+
 def measure(out: Path) -> dict[str, Any]:
     """Everything, ready for JSON."""
-    return {"line": first_entry_s(out), "ten": kept_time(TEN, out), "thirty": kept_time(THIRTY, out)}
+    runs = {"line": first_entry_s(out), "ten": kept_time(TEN, out), "thirty": kept_time(THIRTY, out)}
+    return {**runs, "medium": medium()}
 
 
 def render(found: dict[str, Any]) -> str:
@@ -88,7 +107,7 @@ def render(found: dict[str, Any]) -> str:
         late = ", ".join(f"{key} {value:.1f}" for key, value in one["lateness_ms"].items())
         failed = [check for check, verdict in one["checks"].items() if verdict != "ok"]
         lines.append(f"{name}: lateness in ms: {late}; {one['entries']:.0f} entries, checks {failed or 'ok'}")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *found["medium"]]) + "\n"
 
 
 def main(argv: Sequence[str] | None = None) -> None:

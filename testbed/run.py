@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import sys
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,9 +49,11 @@ def run(scenario: Scenario, out: Path, report: Report = no_report, *, pcap: bool
     backend = load_backend(scenario.backend)
     if pcap and not getattr(backend, "HAS_AIR", False):
         raise InputError(f"--pcap: backend {scenario.backend} puts no frames on the air")
-    if getattr(backend, "run_elsewhere", None) is not None and not backend.runs_here():
-        path = backend.run_elsewhere(scenario, out, report, pcap=pcap)
-        return Result(path, json.loads((path / "summary.json").read_bytes()))
+    if getattr(backend, "run_elsewhere", None) is not None:
+        if not backend.runs_here():
+            path = backend.run_elsewhere(scenario, out, report, pcap=pcap)
+            return Result(path, json.loads((path / "summary.json").read_bytes()))
+        print(f"testbed: {scenario.backend} runs on this machine's own kernel", file=sys.stderr)
     directory = RunDirectory(scenario, out)
     try:
         repetitions = []
