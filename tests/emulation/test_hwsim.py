@@ -96,6 +96,7 @@ def test_babeld_finds_a_way_and_station_and_babeld_die_together(
 ) -> None:
     got = attempt("babel_routes")
     assert got["first"] > 0
+    assert got["back"] > 0
     assert got["alive"] == [True, False]
     assert got["routes"] == [2, 0], "what it left in the kernel is taken out"
     assert got["again"] > 0
