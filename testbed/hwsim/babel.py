@@ -7,14 +7,17 @@ state, in place of which it takes a new identity whenever it starts.
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import struct
 import subprocess
+import sys
 from pathlib import Path
 
 from testbed.errors import BackendError
 from testbed.guest.needs import find
 from testbed.hwsim import kernel, netlink
+from testbed.hwsim.names import network
 from testbed.hwsim.radios import INTERFACE
 
 _NOWHERE = "/proc/self/no-state"  # it deletes its state file at the start, so this must be none that exists
@@ -33,18 +36,26 @@ def program() -> str:
 
 
 def start(hello_s: float) -> subprocess.Popen[bytes]:
-    """Start it in the namespace of the calling process, with whose death it dies."""
+    """Start it in the namespace of the calling process. They die together: neither is any use without the other."""
     forget_routes()
     parent = os.getpid()
     hello_s = max(_LEAST_S, hello_s)
     interface = f"interface {INTERFACE} type wireless hello-interval {hello_s:.2f} update-interval {4 * hello_s:.2f}"
-    return subprocess.Popen(
-        [program(), "-I", "", "-S", _NOWHERE, "-r", "-C", interface, "-C", "redistribute local ip 10.77.0.0/16",
+    started = subprocess.Popen(
+        [program(), "-I", "", "-S", _NOWHERE, "-r", "-C", interface, "-C", f"redistribute local ip {network()}",
          "-C", "redistribute local deny", INTERFACE],
         cwd=Path("/"),
         stdin=subprocess.DEVNULL,
         preexec_fn=lambda: kernel.die_with_parent(parent),
     )  # fmt: skip
+    signal.signal(signal.SIGCHLD, lambda *_: _end_without(started))
+    return started
+
+
+def _end_without(started: subprocess.Popen[bytes]) -> None:
+    if started.poll() is not None:
+        print(f"babeld has ended with exit code {started.returncode}", file=sys.stderr, flush=True)
+        os._exit(1)
 
 
 def forget_routes() -> int:

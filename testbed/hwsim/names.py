@@ -44,6 +44,11 @@ def address(node: int) -> str:
     return str(IPv4Address(_NETWORK + node + 1))
 
 
+def network() -> str:
+    """The network of all stations' addresses."""
+    return f"{IPv4Address(_NETWORK)}/{PREFIX_LENGTH}"
+
+
 def broadcast_address() -> str:
     """The address of all stations in reach."""
     return str(IPv4Address(_NETWORK + 0xFFFF))

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import socket
 import struct
-from contextlib import suppress
 from pathlib import Path
 
+from testbed.errors import BackendError
 from testbed.hwsim import babel, kernel, netlink
 from testbed.hwsim.names import mesh_address
 from testbed.hwsim.netlink import attribute, text, u32
@@ -42,14 +42,17 @@ _LEAST_INTERVAL_MS = 40
 
 def set_up(radios: Radios, routing: str, hello_s: float) -> None:
     """Let the kernels of all stations route; they say hello to each other so often."""
-    if routing == "babel":
-        babel.program()  # or an error, before anything is started
-        for node in range(radios.nodes):
-            _set_up_babel(radios.station(node), node)
-    elif routing == "batman":
-        kernel.load_module("batman_adv")
-        for node in range(radios.nodes):
-            _set_up_batman(radios, node, hello_s)
+    try:
+        if routing == "babel":
+            babel.program()  # or an error, before anything is started
+            for node in range(radios.nodes):
+                _set_up_babel(radios.station(node), node)
+        elif routing == "batman":
+            kernel.load_module("batman_adv")
+            for node in range(radios.nodes):
+                _set_up_batman(radios, node, hello_s)
+    except OSError as error:
+        raise BackendError(f"cannot set up routing by {routing}: {error}") from error
 
 
 def _set_up_babel(station: Station, node: int) -> None:
@@ -94,5 +97,4 @@ def _port_of(mesh: int, radio: int) -> Request:
 
 
 def _set(setting: str, value: int) -> None:
-    with suppress(FileNotFoundError):  # a kernel without it has nothing to be told
-        Path("/proc/sys/net", setting).write_text(str(value))
+    Path("/proc/sys/net", setting).write_text(str(value))

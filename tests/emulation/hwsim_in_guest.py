@@ -287,7 +287,7 @@ def babel_routes() -> dict[str, Any]:
         set_up(made, "babel", 0.25)
         began = [_start_babeld(made, node) for node in range(3)]
         stations = sockets(made)
-        first = _until_heard(stations, 0, 2)
+        first, back = _until_heard(stations, 0, 2), _until_heard(stations, 2, 0)
         station, daemon = began[1]
         before = _is_running(daemon)
         os.kill(station, signal.SIGKILL)
@@ -302,12 +302,14 @@ def babel_routes() -> dict[str, Any]:
         began[1] = _start_babeld(made, 1)
         again = _until_heard(stations, 2, 0)
         report = medium.finish()
+        os.kill(began[2][1], signal.SIGKILL)
+        deserted = os.waitstatus_to_exitcode(os.waitpid(began.pop()[0], 0)[1])
         for station, _ in began:
             os.kill(station, signal.SIGKILL)
             os.waitpid(station, 0)
     files = [path for path in ("/var/run/babeld.pid", "/var/lib/babel-state") if Path(path).exists()]
-    told = {"first": first, "alive": [before, after], "routes": routes, "again": again, "files": files}
-    return told | {"counts": report["routing"]["frames"]}
+    told = {"first": first, "back": back, "alive": [before, after], "routes": routes, "again": again, "files": files}
+    return told | {"deserted": deserted, "counts": report["routing"]["frames"]}
 
 
 def batman_routes() -> dict[str, Any]:

@@ -91,14 +91,16 @@ def test_a_medium_that_does_not_work_is_refused(attempt: Try) -> None:
     assert got["given"] == [[0, "given"]]
 
 
-def test_babeld_finds_a_way_and_dies_with_its_station(
+def test_babeld_finds_a_way_and_station_and_babeld_die_together(
     attempt: Try, record_property: Callable[[str, object], None]
 ) -> None:
     got = attempt("babel_routes")
     assert got["first"] > 0
+    assert got["back"] > 0
     assert got["alive"] == [True, False]
     assert got["routes"] == [2, 0], "what it left in the kernel is taken out"
     assert got["again"] > 0
+    assert got["deserted"] == 1, "a station whose babeld dies ends with an error"
     assert got["counts"]["Babel"] > 10
     assert got["counts"]["Forwarded"] >= 2
     assert got["files"] == []
