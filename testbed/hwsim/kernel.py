@@ -63,7 +63,8 @@ def die_with_parent(parent: int) -> None:
 
 
 def be_punctual() -> None:
-    """Have short sleeps end on time, not 50 µs late."""
+    """Go before all processes that are not in a hurry, and have short sleeps end on time, not 50 µs late."""
+    os.setpriority(os.PRIO_PROCESS, 0, -20)
     _call("prctl", _LIBC.prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0))
 
 
