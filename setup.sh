@@ -60,19 +60,19 @@ is_installed() {
     [ -x "$venv/bin/python" ] && [ -f "$venv/.installed-$1" ] && [ "$(cat "$venv/.installed-$1")" = "$fingerprint" ]
 }
 
-# The Debian packages that guests need and that are missing; each is known by a program that it brings.
+# The Debian packages that guests need and that are missing; each is known by a program that it brings. Arguments: more.
 missing_guest_packages() {
     local entry
-    for entry in qemu-system-x86:qemu-system-x86_64 e2fsprogs:mke2fs busybox-static:busybox iproute2:ip babeld:babeld; do
+    for entry in qemu-system-x86:qemu-system-x86_64 e2fsprogs:mke2fs busybox-static:busybox iproute2:ip babeld:babeld "$@"; do
         PATH="$PATH:/usr/sbin:/sbin" command -v "${entry#*:}" >/dev/null 2>&1 || printf '%s ' "${entry%%:*}"
     done
 }
 
-# Installs what guests need, which takes root; the kernel itself is fetched later and never installed.
+# Installs what guests need, which takes root; the kernel itself is fetched later and never installed. Arguments: more.
 install_guest_packages() {
     local packages
     command -v apt-get >/dev/null 2>&1 || { say "guests need Debian or Ubuntu: there is no apt-get here"; return 1; }
-    packages=$(missing_guest_packages)
+    packages=$(missing_guest_packages "$@")
     if [ -z "$packages" ] && [ -n "$(apt-cache search --names-only '^linux-image-(amd64|generic)$')" ]; then return; fi
     if [ "$(id -u)" != 0 ]; then
         say "guests with Wi-Fi radios need: apt-get install --no-install-recommends $packages(as root)"
@@ -88,7 +88,8 @@ install_guest_packages() {
 offer_guest_packages() {
     local packages
     if [ "${CI:-}" = true ] && [ "$(id -u)" = 0 ] && [ -e /etc/debian_version ]; then
-        install_guest_packages || say "guests cannot be set up; their tests will fail"
+        # tshark reads the captures that the suite makes.
+        install_guest_packages tshark:tshark || say "guests cannot be set up; their tests will fail"
     else
         packages=$(missing_guest_packages)
         [ -z "$packages" ] || say "tests of guests will be skipped; for those: ./setup.sh --guest as root ($packages)"

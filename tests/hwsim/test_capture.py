@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from testbed.hwsim.capture import Capture
+from tests.emulation.conftest import cannot
 from tests.hwsim.frames import EVERYONE, frame, mac
 
 START_NS = 1_700_000_000_123_456_789
@@ -45,8 +46,9 @@ def test_what_was_written_is_read(path: Path) -> None:
     ]
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 def test_tshark_reads_it(path: Path) -> None:
+    if shutil.which("tshark") is None:
+        cannot("tshark is not installed")
     fields = ["frame.time_epoch", "wlan_radio.data_rate", "wlan_radio.channel", "wlan.fc.retry", "wlan.ta"]
     wanted = [part for field in fields for part in ("-e", field)]
     command = ["tshark", "-r", str(path), "-T", "fields", "-E", "separator=,", *wanted]
