@@ -24,12 +24,13 @@ from types import TracebackType
 from typing import Any
 
 from testbed.geometry import Geometry
-from testbed.hwsim import hwsim, kernel, netlink
+from testbed.hwsim import hwsim, netlink
 from testbed.hwsim.medium import MediumProcess, Plan, register
 from testbed.hwsim.names import PORT, address, broadcast_address
 from testbed.hwsim.radios import Radios
 from testbed.scenario import Scenario, loads
 from testbed.streams import Streams
+from testbed.withparent import die_with_parent
 
 _BROADCAST_EVERY = 10
 _PATIENCE_S = 0.5
@@ -48,7 +49,7 @@ class Bare:
         parent = os.getpid()
         self._pid = os.fork()
         if self._pid == 0:
-            kernel.die_with_parent(parent)
+            die_with_parent(parent)
             signal.signal(signal.SIGTERM, lambda *_: _finish(theirs))
             self._forward(self._wire, family, self._radios)
         return self

@@ -5,7 +5,6 @@ The workers die with this process, whatever kills it.
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import os
 import signal
@@ -21,8 +20,7 @@ from testbed.errors import TestbedError
 from testbed.progress import Report
 from testbed.run import load_backend, no_report
 from testbed.scenario import Scenario, loads
-
-_PR_SET_PDEATHSIG = 1
+from testbed.withparent import die_with_parent
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ def _measure_text(text: str, repetition: int) -> dict[str, Any]:
 def _begin_worker() -> None:
     """Leave Ctrl-C to the parent, and end when it does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent()
 
 
 def _kill_workers(pool: ProcessPoolExecutor) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
 import socket
 import subprocess
 from functools import partial
@@ -14,14 +12,13 @@ from typing import BinaryIO
 from testbed.guest.images import Images
 from testbed.guest.layout import PORT
 from testbed.guest.needs import tool
+from testbed.withparent import die_with_parent
 
 KERNEL_ARGUMENTS = (
     "console=ttyS0 quiet panic=-1 "  # a kernel that panics ends QEMU, by -no-reboot
     "tsc=reliable no_timer_check "  # the only clock that is cheap to read without KVM
     "mitigations=off rodata=off audit=0 apparmor=0 nowatchdog cryptomgr.notests random.trust_cpu=on"
 )
-_PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None)
 
 
 class Qemu:
@@ -40,7 +37,7 @@ class Qemu:
                 stderr=self._console,
                 pass_fds=tuple(theirs.values()),
                 start_new_session=True,  # Ctrl-C is for us; what becomes of the guest is our decision
-                preexec_fn=partial(_die_with, os.getpid()),
+                preexec_fn=partial(die_with_parent, os.getpid()),
             )
 
     def console(self) -> str:
@@ -92,10 +89,3 @@ def command_line(
 
 def _escaped(path: Path) -> str:
     return str(path).replace(",", ",,")
-
-
-def _die_with(parent: int) -> None:
-    """Between fork and exec: have the kernel kill QEMU when the thread that started it ends, however that happens."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it ended just before
-        os._exit(1)

@@ -16,9 +16,10 @@ from pathlib import Path
 
 from testbed.errors import BackendError
 from testbed.guest.needs import find
-from testbed.hwsim import kernel, netlink
+from testbed.hwsim import netlink
 from testbed.hwsim.names import network
 from testbed.hwsim.radios import INTERFACE
+from testbed.withparent import die_with_parent
 
 _NOWHERE = "/proc/self/no-state"  # it deletes its state file at the start, so this must be none that exists
 _RTM_DELROUTE, _RTM_GETROUTE, _BABEL = 25, 26, 42
@@ -46,7 +47,7 @@ def start(hello_s: float) -> subprocess.Popen[bytes]:
          "-C", "redistribute local deny", INTERFACE],
         cwd=Path("/"),
         stdin=subprocess.DEVNULL,
-        preexec_fn=lambda: kernel.die_with_parent(parent),
+        preexec_fn=lambda: die_with_parent(parent),
     )  # fmt: skip
     signal.signal(signal.SIGCHLD, lambda *_: _end_without(started))
     return started

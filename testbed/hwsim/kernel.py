@@ -1,4 +1,4 @@
-"""Calls of Linux that Python 3.11 does not have: namespaces, modules, and dying with one's parent."""
+"""Calls of Linux that Python 3.11 does not have: namespaces, modules, and being on time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import gzip
 import lzma
 import os
 import platform
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ from testbed.errors import BackendError
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _CLONE_NEWNET = 0x40000000
-_PR_SET_PDEATHSIG, _PR_SET_TIMERSLACK = 1, 29
+_PR_SET_TIMERSLACK = 29
 _FINIT_MODULE = {"x86_64": 313, "aarch64": 273}
 _INIT_MODULE = {"x86_64": 175, "aarch64": 105}
 _OWN_NAMESPACE = "/proc/thread-self/ns/net"
@@ -53,13 +52,6 @@ def namespace_kept() -> Iterator[None]:
     finally:
         enter_namespace(before)
         os.close(before)
-
-
-def die_with_parent(parent: int) -> None:
-    """Have the kernel kill this process when `parent`, which has just forked it, dies in whatever way."""
-    _call("prctl", _LIBC.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0))
-    if os.getppid() != parent:  # it died before the call
-        os._exit(1)
 
 
 def be_punctual() -> None:

@@ -41,6 +41,7 @@ from testbed.hwsim.hearing import GivenPairs, Hearing, Places
 from testbed.hwsim.radios import Radios
 from testbed.mobility.trajectory import Position
 from testbed.stations.lateness import Lateness
+from testbed.withparent import die_with_parent
 
 _BUFFER_BYTES = 1 << 18
 """Of its netlink socket, in each direction: room for a burst, but none for seconds of frames that nobody wants."""
@@ -288,7 +289,7 @@ class MediumProcess:
         self._pid = os.fork()
         if self._pid == 0:
             try:
-                kernel.die_with_parent(parent)
+                die_with_parent(parent)
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
                 self.control.close()
                 serve(theirs, self._wire, family, self._radios, self._plan)

@@ -3,7 +3,7 @@
 **Nothing stays behind, whatever happens.** The namespaces have no names: they are held by descriptors of this process
 and by the stations in them, and go when these go. The radios are made from within a namespace of the run, the air; the
 kernel returns radios made in the machine's own namespace to it when theirs ends, but destroys those made elsewhere. So
-`kill -9` leaves nothing once the stations are dead, which the kernel sees to as well (`kernel.die_with_parent`). The
+`kill -9` leaves nothing once the stations are dead, which the kernel sees to as well (`testbed.withparent`). The
 air also keeps runs apart: each has a medium of its own, and none meets radios that the machine had before. (hwsim's
 DESTROY_RADIO_ON_CLOSE is not used: it minds the number of the closing socket only, so that any netlink socket of the
 same number, in whatever namespace, would take the radios with it.)

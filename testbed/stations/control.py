@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
 import signal
 import socket
-import sys
 from typing import Any
 
-_PR_SET_NAME, _PR_SET_PDEATHSIG = 15, 1
+from testbed.withparent import die_with_parent
+
+_PR_SET_NAME = 15
 MAX_BYTES = 1 << 20
 
 
@@ -60,10 +60,7 @@ class Control:
 
 def become_child(name: str) -> None:
     """Die with the parent, leave Ctrl-C to it, and be found under a name in lists of processes."""
-    libc = ctypes.CDLL(None)
-    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    libc.prctl(_PR_SET_NAME, name.encode()[:15])
+    die_with_parent()
+    ctypes.CDLL(None).prctl(_PR_SET_NAME, name.encode()[:15])
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    if os.getppid() == 1:  # it died before we asked
-        sys.exit(1)

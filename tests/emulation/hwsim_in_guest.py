@@ -30,6 +30,7 @@ from testbed.mobility.trajectory import Position
 from testbed.radio.radio import Radio
 from testbed.scenario import loads
 from testbed.streams import Streams
+from testbed.withparent import die_with_parent
 
 
 def devices() -> int:
@@ -164,7 +165,7 @@ def _orchestrate(ready: socket.socket, survives: bool) -> None:
             parent = os.getpid()
             if os.fork() == 0:
                 if not (survives and node == 0):
-                    kernel.die_with_parent(parent)
+                    die_with_parent(parent)
                 made.enter(node)
                 ready.send(str(os.getpid()).encode())
                 time.sleep(120)
@@ -264,7 +265,7 @@ def _start_babeld(made: Radios, node: int) -> tuple[int, int]:
     said, saying = os.pipe()
     parent, station = os.getpid(), os.fork()
     if station == 0:
-        kernel.die_with_parent(parent)
+        die_with_parent(parent)
         made.enter(node)
         os.write(saying, str(babel.start(0.25).pid).encode())
         time.sleep(120)

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from testbed.cli import main
 from testbed.rundir import PROJECT
 from testbed.stations.control import Control
 from testbed.stations.launch import fork, spawn
-from tests.testbed.stations.stage import LINE, has_begun, kill, processes, run_directory, start, wait_for
+from tests.testbed.stations.stage import LINE, has_begun, kill, processes, run_directory, start, wait_for, write
 
 pytestmark = pytest.mark.xdist_group("stations")
 
@@ -133,3 +134,15 @@ def test_a_process_that_fails_to_start(tmp_path, launch):
     process.kill()  # too late does no harm
     assert "allowed: a mapping of keys" in (tmp_path / "printed").read_text()
     ours.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a process namespace needs root")
+def test_a_run_that_is_the_first_process(tmp_path):
+    """As in a container: that its processes' parent has the number 1 does not mean that they are orphans."""
+    command = [sys.executable, "-m", "testbed.cli", "run", str(write(tmp_path, {**LINE, "duration": 12.0}))]
+    apart = ["unshare", "--pid", "--fork", "--mount-proc"]
+    done = subprocess.run(
+        [*apart, *command, "--out", str(tmp_path / "runs")], cwd=PROJECT, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert not processes(tmp_path)
