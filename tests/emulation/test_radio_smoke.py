@@ -83,32 +83,44 @@ def test_a_static_line(tmp_path: Path) -> None:
         assert main(["replay", str(result.path), "--node", str(node)]) == 0
 
 
-def leftovers(out: Path) -> set[str]:
-    """Processes and files that a run into a folder might leave on this machine."""
-    found = {str(path) for path in Path(tempfile.gettempdir()).glob("testbed-*")}
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            command = (process / "cmdline").read_bytes()
-            if b"qemu-system" in command or str(out).encode() in command:
-                found.add(f"{process.name} {command[:60]!r}")
+def descendants(pid: int) -> set[int]:
+    """The processes that a process has started, and those that they have."""
+    found: set[int] = set()
+    with suppress(OSError):
+        for child in map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
+            found |= {child} | descendants(child)
     return found
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that nobody has asked after is dead all the same."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def files() -> set[Path]:
+    """What a run might leave where it keeps nothing."""
+    return set(Path(tempfile.gettempdir()).glob("testbed-*"))
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_run_that_is_killed_leaves_nothing(seed: int, tmp_path: Path) -> None:
     """At a random moment, while the guest comes up or stations run."""
-    before = leftovers(tmp_path)
+    before = files()
     command = [sys.executable, "-m", "testbed.cli", "run", str(FOLDER / "line.yaml"), "--backend", "hwsim"]
     started = subprocess.Popen([*command, "--out", str(tmp_path)], cwd=PROJECT, stderr=subprocess.DEVNULL)
     moment_s = random.Random(seed).uniform(0.5, 9.0)
     time.sleep(moment_s)
     assert started.poll() is None
+    theirs = descendants(started.pid)
     started.kill()
     started.wait()
     deadline = time.monotonic() + 5.0
-    while leftovers(tmp_path) - before and time.monotonic() < deadline:
+    while any(map(is_alive, theirs)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert leftovers(tmp_path) - before == set(), f"killed after {moment_s:.1f} s"
+    assert not [pid for pid in theirs if is_alive(pid)], f"killed after {moment_s:.1f} s"
+    assert files() <= before
 
 
 @pytest.mark.parametrize(("routing", "control"), [("babel", "Babel"), ("batman", "Batman")])
