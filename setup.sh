@@ -5,6 +5,8 @@
 #   ./setup.sh testbed run scenarios/quickstart.yaml
 #   ./setup.sh test [pytest arguments]           set up everything this machine allows, run the whole suite
 #   ./setup.sh --guest [command]                 also install what guests with Wi-Fi radios need (docs/guest.md); as root
+#   ./setup.sh --mininet-wifi SOURCE [command]   also install Mininet-WiFi, from a checkout or as pip would know it, and
+#                                                what it needs (docs/mininet-wifi.md); as root for Debian's packages
 #
 # The environment lives in .venv beside this file (or in $TESTBED_VENV). Setting up again costs nothing: a stamp
 # holds the fingerprint of what was installed.
@@ -84,6 +86,80 @@ install_guest_packages() {
     [ -z "$packages" ] || DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null
 }
 
+# Installs Mininet-WiFi from SOURCE, with the Mininet that it needs, which is newer than Debian's and PyPI's. It needs no
+# compiler: `mnexec` is taken out of Debian's package, and stand-ins for other helpers are the project's own.
+install_mininet_wifi() {
+    local source=$1 mininet
+    [ -n "$source" ] || die "--mininet-wifi: name a checkout of Mininet-WiFi, or what pip is to install"
+    if [ -e "$source" ] && [ ! -f "$source/mn_wifi/net.py" ]; then die "$source: not a checkout of Mininet-WiFi (no mn_wifi/net.py)"; fi
+    install mininet-wifi '.[mininet-wifi]'
+    mininet=$(find_mininet "$source")
+    if [ -n "$mininet" ]; then pip_install_copy "$mininet"; fi
+    "$venv/bin/python" -c 'from mininet.util import fmtBps' 2>/dev/null ||
+        die "Mininet 2.3.1 or newer is needed beside Mininet-WiFi and was not found; clone github.com/mininet/mininet into" \
+            "the checkout, as its util/install.sh does, or name it: MININET=/path/to/mininet ./setup.sh --mininet-wifi ..."
+    pip_install_copy "$source"
+    install_mininet_wifi_programs || exit 3
+    "$venv/bin/python" -m testbed.mininet.found || exit 3
+}
+
+# Where Mininet may be: where MININET says, or where util/install.sh of Mininet-WiFi puts it, or beside the checkout.
+find_mininet() {
+    local candidate
+    if [ -n "${MININET:-}" ]; then printf '%s' "$MININET"; return; fi
+    for candidate in "$1/mininet" "$1/../mininet"; do
+        if [ -f "$candidate/mininet/net.py" ]; then printf '%s' "$candidate"; return; fi
+    done
+}
+
+# Installs from a copy, so that nothing is built in somebody's checkout. Both import themselves while they are set up, so
+# they are built with what is installed, not in isolation.
+pip_install_copy() {
+    local source=$1 copy=
+    if [ -d "$source" ]; then
+        copy=$(mktemp -d)
+        (cd "$source" && tar -c --exclude=.git --exclude='*/.git' .) | tar -x -C "$copy"
+        source=$copy
+    fi
+    say "installing $1"
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+        --force-reinstall "$source" || { [ -z "$copy" ] || rm -rf "$copy"; die "pip cannot install $1"; }
+    [ -z "$copy" ] || rm -rf "$copy"
+}
+
+# What Mininet-WiFi calls: Debian's packages as root; mnexec goes into the environment.
+install_mininet_wifi_programs() {
+    local entry packages=
+    command -v apt-get >/dev/null 2>&1 || { say "Mininet-WiFi needs Debian or Ubuntu: there is no apt-get here"; return 1; }
+    for entry in iw:iw iproute2:ip procps:pgrep rfkill:rfkill kmod:modprobe; do
+        PATH="$PATH:/usr/sbin:/sbin" command -v "${entry#*:}" >/dev/null 2>&1 || packages="$packages ${entry%%:*}"
+    done
+    if [ -n "$packages" ] && [ "$(id -u)" != 0 ]; then
+        say "Mininet-WiFi needs: apt-get install --no-install-recommends$packages (as root)"
+        return 1
+    fi
+    if [ -n "$packages" ] || { ! command -v mnexec >/dev/null 2>&1 && [ "$(id -u)" = 0 ]; }; then
+        apt-get update -qq >/dev/null || return 1
+    fi
+    if [ -n "$packages" ]; then
+        say "installing$packages"
+        # shellcheck disable=SC2086  # a list of words
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null || return 1
+    fi
+    command -v mnexec >/dev/null 2>&1 || fetch_mnexec
+}
+
+fetch_mnexec() {
+    local folder
+    folder=$(mktemp -d)
+    say "taking mnexec out of Debian's package mininet"
+    if (cd "$folder" && chmod 755 . && apt-get download -qq mininet >/dev/null 2>&1 && dpkg-deb -x mininet_*.deb .); then
+        command install -m 755 "$folder/usr/bin/mnexec" "$venv/bin/mnexec"
+    fi
+    rm -rf "$folder"
+    [ -x "$venv/bin/mnexec" ] || { say "mnexec is missing and Debian's package mininet cannot be fetched"; return 1; }
+}
+
 # For the suite: continuous integration gets everything, others are told.
 offer_guest_packages() {
     local packages
@@ -115,6 +191,10 @@ fi
 if [ "${1:-}" = --guest ]; then
     shift
     install_guest_packages || exit 3
+fi
+if [ "${1:-}" = --mininet-wifi ]; then
+    install_mininet_wifi "${2:-}"
+    shift 2
 fi
 install core '.'
 [ $# -eq 0 ] || exec "$@"

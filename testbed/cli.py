@@ -64,6 +64,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_out(one)
     _add_json(one)
     one.add_argument("--pcap", action="store_true", help="capture the air into the run directory, where there is any")
+    one.add_argument("--cli", action="store_true", help="open Mininet-WiFi's command line while the agents are alive")
+    _add_checkout(one)
 
     one = _command(commands, "compare", _compare, "run several algorithms, or worlds, on one scenario, side by side")
     one.add_argument("scenario", type=Path, metavar="SCENARIO", help="a YAML file")
@@ -173,6 +175,19 @@ def _add_overrides(command: argparse.ArgumentParser) -> None:
     command.add_argument("--backend", metavar="B", help="short for --set backend=B")
 
 
+def _add_checkout(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--mininet-wifi", metavar="CHECKOUT", type=Path, help="use this checkout of Mininet-WiFi, not the installed one"
+    )
+
+
+def _name_checkout(arguments: argparse.Namespace) -> None:
+    if arguments.mininet_wifi is not None:
+        from testbed.mininet.found import name_checkout
+
+        name_checkout(arguments.mininet_wifi)
+
+
 def _add_out(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--out", type=Path, default=Path("runs"), metavar="DIR", help="where run directories go (runs)"
@@ -204,12 +219,14 @@ def _locate(path: Path) -> Path:
 
 def _run(arguments: argparse.Namespace) -> int:
     from testbed.progress import Progress
-    from testbed.run import run
+    from testbed.run import Wishes, no_report, run
     from testbed.scenario import load
 
+    _name_checkout(arguments)
     scenario = load(_locate(arguments.scenario), _overrides(arguments))
     with Progress() as progress:
-        result = run(scenario, arguments.out, progress, pcap=arguments.pcap)
+        report = no_report if arguments.cli else progress  # the terminal is the command line's
+        result = run(scenario, arguments.out, report, Wishes(arguments.pcap, arguments.cli))
     if arguments.json:
         _print_json({"run_dir": str(result.path), **result.summary})
     else:

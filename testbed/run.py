@@ -44,14 +44,31 @@ def no_report(share: float, what: str) -> None:
     """For when nobody watches."""
 
 
-def run(scenario: Scenario, out: Path, report: Report = no_report, *, pcap: bool = False) -> Result:
-    """Run a scenario into a new directory under `out`; `pcap`: with a capture of the air, if the world has one."""
+@dataclass(frozen=True)
+class Wishes:
+    """What a user asks of one run besides the scenario, of worlds that have it."""
+
+    pcap: bool = False
+    """A capture of the air."""
+    cli: bool = False
+    """The network's own command line, while the agents are alive."""
+
+    def of(self, backend: Any, name: str) -> dict[str, bool]:
+        """For a backend: the wishes there are; `InputError` if it cannot fulfil one."""
+        if self.pcap and not getattr(backend, "HAS_AIR", False):
+            raise InputError(f"--pcap: backend {name} puts no frames on the air")
+        if self.cli and not getattr(backend, "HAS_COMMAND_LINE", False):
+            raise InputError(f"--cli: backend {name} has no command line; mininet-wifi has")
+        return {wish: True for wish in ("pcap", "cli") if getattr(self, wish)}
+
+
+def run(scenario: Scenario, out: Path, report: Report = no_report, wishes: Wishes | None = None) -> Result:
+    """Run a scenario into a new directory under `out`."""
     backend = load_backend(scenario.backend)
-    if pcap and not getattr(backend, "HAS_AIR", False):
-        raise InputError(f"--pcap: backend {scenario.backend} puts no frames on the air")
+    asked = (wishes or Wishes()).of(backend, scenario.backend)
     if getattr(backend, "run_elsewhere", None) is not None:
         if not backend.runs_here():
-            path = backend.run_elsewhere(scenario, out, report, pcap=pcap)
+            path = backend.run_elsewhere(scenario, out, report, **asked)
             return Result(path, json.loads((path / "summary.json").read_bytes()))
         print(f"testbed: {scenario.backend} runs on this machine's own kernel", file=sys.stderr)
     directory = RunDirectory(scenario, out)
@@ -60,7 +77,7 @@ def run(scenario: Scenario, out: Path, report: Report = no_report, *, pcap: bool
         for number in range(scenario.repeat):
             what = f"{scenario.name}, repetition {number + 1} of {scenario.repeat}"
             start, width = number / scenario.repeat, 1 / scenario.repeat
-            one = _repetition(backend, scenario, number, directory, start, width, what, report, pcap=pcap)
+            one = _repetition(backend, scenario, number, directory, start, width, what, report, asked)
             repetitions.append(one)
         summary = summarise_run(scenario, repetitions)
         directory.finish(summary, int(bool(summary["unmet"])))
@@ -95,8 +112,7 @@ def _repetition(
     width: float,
     what: str,
     report: Report,
-    *,
-    pcap: bool,
+    asked: dict[str, bool],
 ) -> dict[str, Any]:
     folder = directory.repetition(number)
     audit = Audit() if backend.REAL_TIME else LiveAudit()
@@ -111,7 +127,7 @@ def _repetition(
         progress(0.0)
         # Where time is real, every event is told; the simulator, which is in a hurry, tells sums.
         listener = Live(audit, recorder) if isinstance(audit, LiveAudit) else Told(audit, recorder)
-        backend.run_repetition(scenario, number, listener, progress, folder, **({"pcap": True} if pcap else {}))
+        backend.run_repetition(scenario, number, listener, progress, folder, **asked)
     return {"repetition": number, "checks": audit.verdicts(), "metrics": audit.metrics()}
 
 

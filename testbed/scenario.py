@@ -230,6 +230,8 @@ class Scenario(Section):
     links: LinkChoice = IdealChoice()
     routing: Literal["builtin", "babel", "batman"] = "builtin"
     """Who finds the way for algorithms that address any node."""
+    medium: Literal["ours", "wmediumd"] = "ours"
+    """What carries frames from radio to radio, where there is a choice: on mininet-wifi."""
     delays: Delays = Delays()
     workload: Workload
     faults: list[Fault] = Field([])
@@ -401,8 +403,8 @@ def _check_routing(scenario: Scenario) -> None:
     if scenario.algorithm.agent.needs is not Needs.ANY_NODE:
         allowed = f"builtin: {scenario.algorithm.name} speaks with neighbours only, and needs no routes"
         raise scenario_errors.found_instead(scenario.routing, allowed, key="routing")
-    if scenario.backend != "hwsim":
-        allowed = f"builtin with backend {scenario.backend}: only hwsim has a kernel that routes"
+    if scenario.backend not in ("hwsim", "mininet-wifi"):
+        allowed = f"builtin with backend {scenario.backend}: only hwsim and mininet-wifi have a kernel that routes"
         raise scenario_errors.found_instead(scenario.routing, allowed, key="routing")
 
 

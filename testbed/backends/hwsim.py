@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analysis.listener import Listener
 from testbed.beginning import Beginning
@@ -23,6 +23,10 @@ from testbed.scenario import Scenario
 from testbed.stations.children import MEDIUM, Children
 from testbed.stations.control import Control
 from testbed.stations.orchestrator import Orchestrator
+from testbed.stations.world import WorldOfStations
+
+if TYPE_CHECKING:
+    from testbed.hwsim.medium import Plan
 
 SUMMARY = "Linux's own Wi-Fi stack on virtual radios (mac80211_hwsim), real time; in a guest where the kernel has none"
 REAL_TIME = True
@@ -40,14 +44,27 @@ def runs_here() -> bool:
     return os.geteuid() == 0 and has_hwsim()
 
 
-def run_elsewhere(scenario: Scenario, out: Path, report: Report, *, pcap: bool) -> Path:
+def run_elsewhere(scenario: Scenario, out: Path, report: Report, *, pcap: bool = False) -> Path:
     """The same run in a guest; returns its directory."""
     from testbed.guest.delegate import run_in_guest
 
     return run_in_guest(scenario, out, report, *(["--pcap"] if pcap else []))
 
 
-class VirtualRadios:
+def plan_medium(beginning: Beginning, pairs: list[tuple[int, int]], pcap: Path | None) -> Plan:
+    """What our medium is to do in a repetition."""
+    from testbed.hwsim.decide import Settings
+    from testbed.hwsim.medium import Plan
+    from testbed.hwsim.routingframes import RoutingFrames
+
+    scenario, links = beginning.scenario, beginning.scenario.links
+    assert isinstance(links, RadioChoice), "stations have no other links"
+    routing = RoutingFrames(scenario.warmup * scenario.time_unit) if scenario.routing != "builtin" else None
+    settings = Settings(links.loss, links.duplicate, links.collisions, routing)
+    return Plan(beginning.geometry, pairs, settings, pcap, beginning.streams.of("medium"))
+
+
+class VirtualRadios(WorldOfStations):
     """A radio to a station, and a medium that hears them all."""
 
     def __init__(self, pcap: Path | None) -> None:
@@ -56,21 +73,17 @@ class VirtualRadios:
 
     def open(self, children: Children, beginning: Beginning, spec: dict[str, Any]) -> bool:
         """Make radios and the medium, and see that it works."""
-        from testbed.hwsim.decide import Settings
-        from testbed.hwsim.medium import MediumProcess, Plan
+        from testbed.hwsim.medium import MediumProcess
         from testbed.hwsim.prove import prove
         from testbed.hwsim.radios import Radios
         from testbed.hwsim.routing import set_up
-        from testbed.hwsim.routingframes import RoutingFrames
 
         scenario, links = beginning.scenario, beginning.scenario.links
         assert isinstance(links, RadioChoice), "stations have no other links"
         self._radios = Radios(secrets.token_hex(3), scenario.nodes, scenario.radio or Radio())
         self._made.enter_context(self._radios)
         pairs = list(beginning.graph.links())
-        routing = RoutingFrames(scenario.warmup * scenario.time_unit) if scenario.routing != "builtin" else None
-        settings = Settings(links.loss, links.duplicate, links.collisions, routing)
-        plan = Plan(beginning.geometry, pairs, settings, self._pcap, beginning.streams.of("medium"))
+        plan = plan_medium(beginning, pairs, self._pcap)
         medium = self._made.enter_context(MediumProcess(self._radios, plan))
         prove(self._radios, medium, beginning.geometry, pairs)
         self._hello_s = links.hello * scenario.time_unit
@@ -86,9 +99,6 @@ class VirtualRadios:
     def descriptors(self, node: int) -> tuple[int, ...]:
         """The namespace."""
         return (self._radios.namespace(node),)
-
-    def welcome(self, children: Children, node: int, port: int) -> None:
-        """The medium knows radios by their addresses."""
 
     def close(self) -> None:
         """The radios go, and the namespaces with them."""

@@ -12,6 +12,7 @@ from testbed.beginning import Beginning
 from testbed.scenario import Scenario
 from testbed.stations.children import MEDIUM, Children
 from testbed.stations.orchestrator import Orchestrator
+from testbed.stations.world import WorldOfStations
 
 SUMMARY = "real processes on UDP, a medium of our own between them, real time"
 REAL_TIME = True
@@ -22,7 +23,7 @@ def missing() -> str | None:
     return None if sys.platform == "linux" else "needs Linux"
 
 
-class Loopback:
+class Loopback(WorldOfStations):
     """Stations reach the medium at its port."""
 
     def open(self, children: Children, beginning: Beginning, spec: dict[str, Any]) -> bool:
@@ -34,16 +35,9 @@ class Loopback:
         """All a station needs to know is the medium's port."""
         return {"kind": "loopback", "medium_port": medium_ready}
 
-    def descriptors(self, node: int) -> tuple[int, ...]:
-        """A port is all there is."""
-        return ()
-
     def welcome(self, children: Children, node: int, port: int) -> None:
         """The medium knows stations by their ports."""
         children.tell(MEDIUM, {"do": "station", "node": node, "port": port})
-
-    def close(self) -> None:
-        """Nothing was made but processes."""
 
 
 def run_repetition(

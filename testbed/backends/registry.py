@@ -4,6 +4,7 @@ BACKENDS: dict[str, str] = {
     "sim": "testbed.backends.sim",
     "loopback": "testbed.backends.loopback",
     "hwsim": "testbed.backends.hwsim",
+    "mininet-wifi": "testbed.backends.mininet_wifi",
 }
 """Each module has `SUMMARY`, `REAL_TIME`, `missing()` (None, or one line on what to install) and `run_repetition(...)`.
 

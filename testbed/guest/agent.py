@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from testbed.guest.layout import MODULES_LOADED, PORT, WORK
-from testbed.guest.protocol import CHUNK, DATA, ERR, MESSAGE, OUT, Frames, frame, message
+from testbed.guest.protocol import CHUNK, DATA, ERR, IN, MESSAGE, OUT, Frames, frame, message
 
 WARM = (
     "testbed.cli", "testbed.scenario", "testbed.run", "testbed.report", "testbed.backends.hwsim", "testbed.station",
-    "testbed.hwsim.prove", "asyncio", "testbed.backends.sim",
+    "testbed.hwsim.prove", "asyncio", "testbed.backends.sim", "testbed.mininet.network", "mn_wifi.net", "mn_wifi.cli",
 )  # fmt: skip
 """Imported ahead, in this order; one that is missing is left out."""
 _RNDRESEEDCRNG = 0x5207  # linux/random.h
@@ -49,6 +49,7 @@ class Agent:
         self._port = port
         self._frames = Frames()
         self._cold = list(WARM)
+        self._typed = -1
 
     def serve(self) -> NoReturn:
         """Answer requests until the host goes away."""
@@ -63,17 +64,19 @@ class Agent:
 
     # -- requests -----------------------------------------------------------------------------------------------------
 
-    def _do_run(self, argv: list[str], cwd: str | None, env: dict[str, str]) -> None:
+    def _do_run(self, argv: list[str], cwd: str | None, env: dict[str, str], reads: bool) -> None:
         self._wait_for_modules()
         if is_for_us(argv):
             self._warm_up(lambda: False)
         outputs = {OUT: os.pipe(), ERR: os.pipe()}
+        read_from, self._typed = os.pipe() if reads else (os.open(os.devnull, os.O_RDONLY), -1)
         child = os.fork()
         if child == 0:
-            _begin(argv, cwd or WORK, env, outputs[OUT][1], outputs[ERR][1])
-        for _, end in outputs.values():
+            _begin(argv, cwd or WORK, env, read_from, outputs[OUT][1], outputs[ERR][1])
+        for end in (read_from, *(end for _, end in outputs.values())):
             os.close(end)
         code = self._follow(child, {read: kind for kind, (read, _) in outputs.items()})
+        self._type(b"")
         self._send(message(exit=code))
 
     def _do_warm(self) -> None:
@@ -144,7 +147,11 @@ class Agent:
                 elif descriptor == self._port:
                     self._read_port()
                     while (next_frame := self._frames.next()) is not None:
-                        _signal(child, json.loads(next_frame[1]))
+                        kind, body = next_frame
+                        if kind == IN:
+                            self._type(body)
+                        else:
+                            _signal(child, json.loads(body))
                 elif status is None:
                     status = os.waitpid(child, 0)[1]
                     poll.unregister(ended)
@@ -153,6 +160,17 @@ class Agent:
         os.close(ended)
         code = os.waitstatus_to_exitcode(status)
         return code if code >= 0 else 128 - code
+
+    def _type(self, data: bytes) -> None:
+        """Give the command what was typed, or, if that is nothing, the end of it."""
+        if self._typed < 0:
+            return
+        if data:
+            with suppress(BrokenPipeError):
+                _write_all(self._typed, data)
+        else:
+            os.close(self._typed)
+            self._typed = -1
 
     # -- warming up ---------------------------------------------------------------------------------------------------
 
@@ -203,10 +221,10 @@ class Agent:
         self._frames.feed(data)
 
 
-def _begin(argv: list[str], cwd: str, env: dict[str, str], out: int, err: int) -> NoReturn:
+def _begin(argv: list[str], cwd: str, env: dict[str, str], read: int, out: int, err: int) -> NoReturn:
     """In the child: become the command, in a session of its own."""
     os.setsid()
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(read, 0)
     os.dup2(out, 1)
     os.dup2(err, 2)
     try:

@@ -26,16 +26,32 @@ def shared_guest() -> Guest:
     """One guest for all runs of this process: booting it takes longer than many a run."""
     guest = Guest()
     atexit.register(guest.close)
+    announce(guest)
+    return guest
+
+
+def announce(guest: Guest) -> None:
+    """Say that a run is not on this machine's own kernel."""
     how = f"{'restored' if guest.is_restored else 'booted'} in {guest.boot_s:.1f} s, {guest.accel}"
     print(
         f"testbed: this kernel has no mac80211_hwsim, or we are not root: running in a guest ({how})", file=sys.stderr
     )
-    return guest
 
 
-def run_in_guest(scenario: Scenario, out: Path, report: Report, *options: str) -> Path:
-    """Run a scenario there, with more options of `testbed run`; returns the run directory, which is here."""
-    guest, said, printed = shared_guest(), _Said(report), bytearray()
+def run_in_guest(
+    scenario: Scenario,
+    out: Path,
+    report: Report,
+    *options: str,
+    guest: Guest | None = None,
+    is_interactive: bool = False,
+) -> Path:
+    """Run a scenario there, with more options of `testbed run`; returns the run directory, which is here.
+
+    `is_interactive`: what the user types goes to the run, and what the run says on stderr is shown as it comes.
+    """
+    guest = guest or shared_guest()
+    said, printed = _Said(report, is_shown=is_interactive), bytearray()
     with tempfile.TemporaryDirectory(prefix="testbed-") as name:
         RunDirectory.write_scenario(scenario, Path(name))
         guest.send({_SENT: Path(name)})
@@ -45,6 +61,7 @@ def run_in_guest(scenario: Scenario, out: Path, report: Report, *options: str) -
             env={AS_LINES: "1"},
             stdout=printed.extend,
             stderr=said.take,
+            stdin=0 if is_interactive else None,
             bring=[(_RUNS, out)],
         )
     finally:
@@ -66,12 +83,16 @@ def _complete(meta: Path, guest: Guest) -> None:
 class _Said:
     """Takes what the run says on stderr: progress as lines of JSON, and now and then a line for the user."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, *, is_shown: bool = False) -> None:
         self._report = report
+        self._is_shown = is_shown
         self._rest = b""
         self._said: list[str] = []
 
     def take(self, data: bytes) -> None:
+        if self._is_shown:
+            sys.stderr.buffer.write(data)
+            sys.stderr.flush()
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             try:

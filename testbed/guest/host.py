@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import sys
 import time
@@ -24,7 +25,8 @@ from testbed.guest.images import prepare
 from testbed.guest.interrupts import noted_interrupts
 from testbed.guest.layout import PROJECT, WORK
 from testbed.guest.project import ROOT, project_archive
-from testbed.guest.protocol import ERR, MESSAGE, OUT, message
+from testbed.guest.protocol import CHUNK, ERR, IN, MESSAGE, OUT, frame, message
+from testbed.guest.rootfs import Extra
 
 Sink = Callable[[bytes], object]
 """Takes what a command prints, piece by piece as it comes."""
@@ -42,11 +44,20 @@ class Guest:
     """A booted guest; a context manager whose exit ends it.
 
     `snapshot`: without KVM, begin where an earlier guest with the same code was ready, and keep such a state if there
-    is none. `is_restored` tells whether that was so, `boot_s` how long it took until the guest was ready.
+    is none. `is_restored` tells whether that was so, `boot_s` how long it took until the guest was ready. `extra`: what
+    the guest is to have besides.
     """
 
-    def __init__(self, *, cpus: int = 2, memory_mb: int = 1024, accel: str = "auto", snapshot: bool = True) -> None:
-        images = prepare()
+    def __init__(
+        self,
+        *,
+        cpus: int = 2,
+        memory_mb: int = 1024,
+        accel: str = "auto",
+        snapshot: bool = True,
+        extra: Extra | None = None,
+    ) -> None:
+        images = prepare(extra=extra)
         began = time.monotonic()
         with project_archive() as project:
             booted = boot(images, project, cpus=cpus, memory_mb=memory_mb, accel=accel, snapshot=snapshot)
@@ -84,6 +95,7 @@ class Guest:
         timeout_s: float | None = None,
         stdout: Sink | None = None,
         stderr: Sink | None = None,
+        stdin: int | None = None,
         send: Mapping[str, Path] | None = None,
         bring: Iterable[tuple[str, Path]] = (),
     ) -> int:
@@ -92,7 +104,8 @@ class Guest:
         `send` maps paths in the guest to files or folders here that are put there first. `bring` names folders of the
         guest whose contents are put into folders here afterwards, also if the command failed, took longer than
         `timeout_s` or was interrupted; one that does not exist then is left out unless the command succeeded. Relative
-        paths in the guest are below /tmp, where commands run unless `cwd` says otherwise.
+        paths in the guest are below /tmp, where commands run unless `cwd` says otherwise. `stdin`: a descriptor of ours
+        whose lines the command reads.
         """
         if not argv:
             raise ValueError("no command")
@@ -100,8 +113,8 @@ class Guest:
             self.send(send)
         sinks = {OUT: stdout or _to(sys.stdout), ERR: stderr or _to(sys.stderr)}
         with noted_interrupts() as noted:
-            self._channel.say(message(do="run", argv=list(argv), cwd=cwd, env=dict(env or {})))
-            code = self._follow(sinks, noted, timeout_s)
+            self._channel.say(message(do="run", argv=list(argv), cwd=cwd, env=dict(env or {}), reads=stdin is not None))
+            code = self._follow(sinks, noted, timeout_s, stdin)
             for path, folder in bring:
                 self.bring(path, folder, must_exist=code == 0)
         if noted:
@@ -128,7 +141,9 @@ class Guest:
         if folder.is_dir():
             self.send({f"{PROJECT}/scenarios": folder})
 
-    def _follow(self, sinks: dict[bytes, Sink], noted: list[signal.Signals], timeout_s: float | None) -> int | None:
+    def _follow(
+        self, sinks: dict[bytes, Sink], noted: list[signal.Signals], timeout_s: float | None, stdin: int | None
+    ) -> int | None:
         """Pass on what the command prints until it ends; its exit code, or None if it took too long."""
         deadline = float("inf") if timeout_s is None else time.monotonic() + timeout_s
         is_late = False
@@ -142,7 +157,11 @@ class Guest:
                 step = steps.pop(0)
                 self._channel.say(message(do="signal", number=noted[0] if noted and len(steps) == 1 else step))
                 deadline = time.monotonic() + _GRACE_S
-            found = self._channel.next_frame(within_s=0.2)
+            if stdin is not None and select.select([stdin], (), (), 0.0)[0]:
+                typed = os.read(stdin, CHUNK)
+                self._channel.say(frame(IN, typed))  # nothing, at the end
+                stdin = stdin if typed else None
+            found = self._channel.next_frame(within_s=0.2 if stdin is None else 0.02)
             if found is None:
                 continue
             kind, body = found

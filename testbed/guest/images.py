@@ -10,7 +10,7 @@ from testbed.guest import cache
 from testbed.guest.initramfs import initramfs
 from testbed.guest.kernel import kernel
 from testbed.guest.needs import missing
-from testbed.guest.rootfs import root_image
+from testbed.guest.rootfs import Extra, root_image
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,11 @@ class Images:
     root: Path
 
 
-def prepare(*, update: bool = False) -> Images:
+def prepare(*, update: bool = False, extra: Extra | None = None) -> Images:
     """The images, built where they are not in the cache; `update` looks for a newer kernel."""
     lacking = missing()
     if lacking:
         raise BackendError(lacking)
     cache.tidy()
     chosen = kernel(update=update)
-    return Images(chosen.image, initramfs(chosen), root_image(chosen))
+    return Images(chosen.image, initramfs(chosen), root_image(chosen, extra))

@@ -30,6 +30,7 @@ $b mount -t tmpfs -o mode=755 project /root{PROJECT}
 $b tar -x -f /dev/vdb -C /root{PROJECT} || fail "cannot unpack the project"
 for folder in tmp run var; do $b mount -t tmpfs -o mode=755 $folder /root/$folder; done
 $b chmod 1777 /root/tmp
+$b ln -s /run /root/var/run
 for folder in dev proc sys; do $b mount -o move /$folder /root/$folder; done
 $b mkdir -p /root/dev/pts /root/dev/shm
 $b mount -t devpts devpts /root/dev/pts

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import sys
 
 from testbed.errors import BackendError
 
@@ -20,9 +21,9 @@ SYSTEM_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
 def find(program: str) -> str | None:
-    """Where a program is. A user's PATH often lacks the folders that Debian keeps mke2fs in."""
+    """Where a program is. A user's PATH often lacks the folders that Debian keeps mke2fs in, and that of our own."""
     path = os.environ.get("PATH", os.defpath)
-    return shutil.which(program, path=os.pathsep.join((path, *SYSTEM_PATHS)))
+    return shutil.which(program, path=os.pathsep.join((path, *SYSTEM_PATHS, os.path.dirname(sys.executable))))
 
 
 def tool(program: str) -> str:

@@ -4,8 +4,10 @@ The agent says MESSAGE {"ready": true} once. Then the host asks, one thing at a 
 
     MESSAGE {"do": "begin", "time", "seed"}       MESSAGE {"error": null}
     MESSAGE {"do": "warm"}                        MESSAGE {"error": null}
-    MESSAGE {"do": "run", "argv", "cwd", "env"}   OUT and ERR frames while it runs, then MESSAGE {"exit": code}
+    MESSAGE {"do": "run", "argv", "cwd", "env",   OUT and ERR frames while it runs, then MESSAGE {"exit": code}
+             "reads"}
     MESSAGE {"do": "signal", "number"}            nothing; only while a command runs
+    IN frames of what is typed, an empty one last nothing; only while a command runs that reads
     MESSAGE {"do": "put"}, then DATA frames of    MESSAGE {"error": text or null}
     a tar archive, an empty one last
     MESSAGE {"do": "get", "path"}                 DATA frames of a tar archive, then MESSAGE {"error": text or null}
@@ -19,7 +21,7 @@ import json
 import struct
 from typing import Any
 
-MESSAGE, DATA, OUT, ERR = b"M", b"D", b"O", b"E"
+MESSAGE, DATA, OUT, ERR, IN = b"M", b"D", b"O", b"E", b"I"
 HEADER = struct.Struct(">cI")
 CHUNK = 1 << 16
 """How much of a stream goes into one frame."""

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import BackendError
@@ -30,6 +31,7 @@ _LEFT_OUT = {
     "test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3", "pydoc_data", "site-packages",
     "dist-packages",
 }  # fmt: skip
+_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 _EXPECTED_IN_SBIN = ("modprobe", "ifconfig")  # by the kernel, and by the initramfs
 _FOLDERS = ("dev", "proc", "sys", "tmp", "run", "var", "root", "etc/modprobe.d", "opt", "usr/bin", "usr/sbin")
 _FILES = {
@@ -41,31 +43,43 @@ _FILES = {
 }
 
 
-def root_image(kernel: Kernel) -> Path:
+@dataclass(frozen=True)
+class Extra:
+    """What goes in besides, for a guest that is to do more."""
+
+    distributions: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    folders: tuple[Path, ...] = ()
+    """Of Python packages that are no distributions."""
+
+
+def root_image(kernel: Kernel, extra: Extra | None = None) -> Path:
     """The image, from the cache."""
-    packages = installed_packages()
-    programs = {program: found for program in PROGRAMS if (found := find(program)) is not None}
+    extra = extra or Extra()
+    packages = installed_packages((*DISTRIBUTIONS, *extra.distributions))
+    programs = {program: found for program in (*PROGRAMS, *extra.programs) if (found := find(program)) is not None}
     inputs = {
         "kernel": kernel.path.name,
         "python": [sys.version, *map(_stamp, _interpreter_and_library())],
         "packages": {name: distribution.version for name, distribution in packages.items()},
         "programs": {program: _stamp(Path(found)) for program, found in [*programs.items(), ("", tool("busybox"))]},
+        "folders": {str(folder): _newest_change(folder) for folder in extra.folders},
         "recipe": Path(__file__).read_text(),
     }
 
     def build(path: Path) -> None:
         tree = path.with_name(f"{path.name}-tree")
-        _fill(tree, kernel, packages.values(), programs.values())
+        _fill(tree, kernel, packages.values(), programs.values(), extra.folders)
         _make_image(tree, path)
         shutil.rmtree(tree)
 
     return cache.build_once("root", cache.fingerprint(inputs), build)
 
 
-def installed_packages() -> dict[str, importlib.metadata.Distribution]:
-    """The distributions for the guest by name: those listed and, transitively, what they require."""
+def installed_packages(wanted: Iterable[str] = DISTRIBUTIONS) -> dict[str, importlib.metadata.Distribution]:
+    """The distributions for the guest by name: those wanted and, transitively, what they require."""
     found: dict[str, importlib.metadata.Distribution] = {}
-    waiting = [*DISTRIBUTIONS]
+    waiting = [*wanted]
     while waiting:
         name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
         if name in found:
@@ -90,13 +104,22 @@ def _stamp(path: Path) -> list[object]:
     return [str(path), facts.st_size if path.is_file() else 0, facts.st_mtime_ns]
 
 
+def _newest_change(folder: Path) -> list[int]:
+    changes = [path.stat().st_mtime_ns for path in folder.rglob("*.py")]
+    return [len(changes), max(changes, default=0)]
+
+
 def _fill(
-    tree: Path, kernel: Kernel, packages: Iterable[importlib.metadata.Distribution], programs: Iterable[str]
+    tree: Path,
+    kernel: Kernel,
+    packages: Iterable[importlib.metadata.Distribution],
+    programs: Iterable[str],
+    folders: Iterable[Path],
 ) -> None:
     tree.mkdir()
     _copy_top_links(tree)
-    for folder in (*_FOLDERS, f".{PROJECT}", f".{PACKAGES}"):
-        (tree / folder).mkdir(parents=True, exist_ok=True)
+    for name in (*_FOLDERS, f".{PROJECT}", f".{PACKAGES}"):
+        (tree / name).mkdir(parents=True, exist_ok=True)
     for name, text in _FILES.items():
         (tree / name).write_text(text)
     interpreter, library = _interpreter_and_library()
@@ -104,8 +127,10 @@ def _fill(
     _copy_library(library, tree / str(library).lstrip("/"))
     for package in packages:
         _copy_package(package, tree / PACKAGES.lstrip("/"))
-    for program in programs:
-        _copy(tree, Path(program))
+    for folder in folders:
+        shutil.copytree(folder, tree / PACKAGES.lstrip("/") / folder.name, ignore=shutil.ignore_patterns(*_LEFT_OUT))
+    for program in map(Path, programs):
+        _copy(tree, program, None if str(program.parent) in _PATH else f"/usr/bin/{program.name}")
     _copy(tree, Path(tool("busybox")), "/usr/bin/busybox")
     _link_applets(tree)
     _write_starters(tree, interpreter)
@@ -170,10 +195,11 @@ def _write_starters(tree: Path, interpreter: Path) -> None:
         if not link.exists():
             link.symlink_to(interpreter)
     environment = f"PYTHONPATH={PROJECT}:{PACKAGES} PYTHONUTF8=1 PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1"
-    path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    # For packages that only some guests have: no window, no threads, and a place to write that can be written to.
+    environment += " MPLBACKEND=Agg MPLCONFIGDIR=/run/matplotlib OPENBLAS_NUM_THREADS=1"
     _write_script(
         tree / START.lstrip("/"),
-        f"export HOME=/root PATH={path} {environment}\nexec {interpreter} -S -m testbed.guest.agent",
+        f"export HOME=/root PATH={':'.join(_PATH)} {environment}\nexec {interpreter} -S -m testbed.guest.agent",
     )
     _write_script(tree / "usr/bin/testbed", f'exec {interpreter} -m testbed.cli "$@"')
 

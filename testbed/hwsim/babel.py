@@ -17,8 +17,8 @@ from pathlib import Path
 from testbed.errors import BackendError
 from testbed.guest.needs import find
 from testbed.hwsim import netlink
+from testbed.hwsim.fleet import INTERFACE
 from testbed.hwsim.names import network
-from testbed.hwsim.radios import INTERFACE
 from testbed.withparent import die_with_parent
 
 _NOWHERE = "/proc/self/no-state"  # it deletes its state file at the start, so this must be none that exists

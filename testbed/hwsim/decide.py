@@ -111,14 +111,16 @@ class Decisions:
         rng: Random,
         settings: Settings | None = None,
         on_try: Callable[[Try, bytes, bool], None] | None = None,
+        radio_addresses: list[bytes] | None = None,
     ) -> None:
+        radio_addresses = radio_addresses or addresses
         self.hearing = hearing
         self.lost: Counter[str] = Counter()
         """What did not arrive, by its cause."""
         self.received = self.tries = 0
         self._sent = {kind: [0, 0] for kind in KINDS}
-        self._nodes = {address: node for node, address in enumerate(addresses)}
-        self._receivers = [receiver(address) for address in addresses]
+        self._nodes = {address: node for known in (addresses, radio_addresses) for node, address in enumerate(known)}
+        self._receivers = [receiver(address) for address in radio_addresses]
         self._packer = packer
         self._rng = rng
         self._settings = settings or Settings()

@@ -114,6 +114,11 @@ class Places(Hearing):
                 found.append((node, *known))
         return found
 
+    def where(self, run_ns: int) -> list[Position]:
+        """Where it takes the nodes to be at a time, moved there first if it has been a while."""
+        self._move_to(run_ns)
+        return self._positions
+
     def _power(self, a: int, b: int) -> tuple[float, float | None]:
         at_a, at_b = self._positions[a], self._positions[b]
         power = self._air.rx_power_dbm(a, b, at_a, at_b)

@@ -10,10 +10,12 @@ everyone hears everyone; so the orchestrator keeps it open too, and if the mediu
     {"do": "forbid", "pairs": [[a, b], ...]}          the complete list of pairs that do not hear each other
     {"do": "allow", "pairs": [[a, b], ...]}           the complete list of those that do, where nodes have no places
     {"do": "place", "positions": {"0": [x, y, z]}}    elsewhere than on their trajectories, for a trial
+    {"do": "where"}                                   it says where it believes the nodes to be
     {"do": "finish"}
 
 From it: `{"ready": true}`, `{"failed": "one line"}`, `{"end": {...}}`, and `{"done": what}` to any message that has
-`"reply": true`. If the socket ends, the medium exits at once.
+`"reply": true`. If the socket ends, the medium exits at once. A second pair, the watcher, takes the same messages from
+somebody else, and may end.
 """
 
 from __future__ import annotations
@@ -37,8 +39,8 @@ from testbed.geometry import Geometry
 from testbed.hwsim import hwsim, kernel, netlink
 from testbed.hwsim.capture import Capture
 from testbed.hwsim.decide import Decisions, Settings, Try
+from testbed.hwsim.fleet import Fleet
 from testbed.hwsim.hearing import GivenPairs, Hearing, Places
-from testbed.hwsim.radios import Radios
 from testbed.mobility.trajectory import Position
 from testbed.stations.lateness import Lateness
 from testbed.withparent import die_with_parent
@@ -79,11 +81,13 @@ class Medium:
         self,
         wire: socket.socket,
         control: socket.socket,
+        watcher: socket.socket,
         make: Callable[[Callable[[Try, bytes, bool], None] | None], Decisions],
         capture: Capture | None = None,
     ) -> None:
         self._wire = wire
         self._control = control
+        self._watcher = watcher
         self._capture = capture
         self._epoch: int | None = None
         self._wall_offset = time.time_ns() - time.monotonic_ns()
@@ -103,12 +107,12 @@ class Medium:
         has waited to be looked at is not known; if the medium did not sleep before it, it is taken to have come when
         the one before was done, so that lateness is not understated by more than what one frame takes.
         """
-        wire, control, decisions = self._wire, self._control, self.decisions
+        wire, decisions = self._wire, self.decisions
         now_ns = time.monotonic_ns
         waiting = self._waiting
-        for one in (wire, control):
+        for one in (wire, self._control, self._watcher):
             waiting.register(one, select.EPOLLIN)
-        wire_number = wire.fileno()
+        wire_number, control_number = wire.fileno(), self._control.fileno()
         busy_since = now_ns()
         self._cpu_before = time.process_time()
         while not self._is_over:
@@ -127,7 +131,7 @@ class Medium:
             woken = now_ns()
             for number, _ in ready:
                 if number != wire_number:
-                    self._obey(control)
+                    self._obey(self._control if number == control_number else self._watcher)
                 elif woken - before > _SLEPT_NS:
                     busy_since = woken
                     self._take(woken)
@@ -195,10 +199,14 @@ class Medium:
 
     def _obey(self, control: socket.socket) -> None:
         data = control.recv(1 << 20)
-        if not data:
+        if not data and control is self._control:
             os._exit(1)  # whoever it worked for is gone
+        if not data:
+            self._waiting.unregister(control)
+            return
         said = json.loads(data)
         what, hearing = said["do"], self.decisions.hearing
+        answer: dict[str, Any] = {"done": what}
         if what == "start":
             self._epoch = said["epoch"]
         elif what == "finish":
@@ -210,11 +218,14 @@ class Medium:
             hearing.allow(said["pairs"])
         elif what == "place" and isinstance(hearing, Places):
             hearing.place({int(node): Position(*place) for node, place in said["positions"].items()})
+        elif what == "where" and isinstance(hearing, Places):
+            run_ns = 0 if self._epoch is None else max(0, time.monotonic_ns() - self._epoch)
+            answer |= {"run_ns": run_ns, "positions": hearing.where(run_ns)}
         else:
             raise BackendError(f"the medium cannot {what} here")
         self.decisions.forget()
         if said.get("reply"):
-            control.send(json.dumps({"done": what}).encode())
+            control.send(json.dumps(answer).encode())
 
     def report(self) -> dict[str, Any]:
         """What was measured."""
@@ -250,7 +261,9 @@ def make_hearing(plan: Plan, nodes: int) -> Hearing:
     return Places(plan.geometry.trajectories, plan.geometry.air)
 
 
-def serve(control: socket.socket, wire: socket.socket, family: int, radios: Radios, plan: Plan) -> None:
+def serve(
+    control: socket.socket, watcher: socket.socket, wire: socket.socket, family: int, radios: Fleet, plan: Plan
+) -> None:
     """The life of the process."""
     try:
         radios.let_go()
@@ -260,7 +273,17 @@ def serve(control: socket.socket, wire: socket.socket, family: int, radios: Radi
         medium = Medium(
             wire,
             control,
-            lambda on_try: Decisions(hearing, radios.radio, radios.addresses, packer, rng, plan.settings, on_try),
+            watcher,
+            lambda on_try: Decisions(
+                hearing,
+                radios.radio,
+                radios.addresses,
+                packer,
+                rng,
+                plan.settings,
+                on_try,
+                radio_addresses=radios.radio_addresses,
+            ),
             capture,
         )
         kernel.be_punctual()
@@ -277,7 +300,7 @@ def serve(control: socket.socket, wire: socket.socket, family: int, radios: Radi
 class MediumProcess:
     """The orchestrator's end: starts the process on entering the context, and ends it on leaving."""
 
-    def __init__(self, radios: Radios, plan: Plan) -> None:
+    def __init__(self, radios: Fleet, plan: Plan) -> None:
         self._radios = radios
         self._plan = plan
         self._pid = 0
@@ -285,6 +308,7 @@ class MediumProcess:
     def __enter__(self) -> MediumProcess:
         self._wire, family = register(self._radios.air)
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.watcher, watched = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         parent = os.getpid()
         self._pid = os.fork()
         if self._pid == 0:
@@ -292,16 +316,19 @@ class MediumProcess:
                 die_with_parent(parent)
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
                 self.control.close()
-                serve(theirs, self._wire, family, self._radios, self._plan)
+                self.watcher.close()
+                serve(theirs, watched, self._wire, family, self._radios, self._plan)
             finally:
                 os._exit(0)
         theirs.close()
-        self._radios.on_let_go += [self._wire.close, self.control.close]
+        watched.close()
+        self._radios.on_let_go += [self._wire.close, self.control.close, self.watcher.close]
         self._expect("ready")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.control.close()
+        self.watcher.close()
         if self._pid:
             os.kill(self._pid, signal.SIGKILL)
             os.waitpid(self._pid, 0)

@@ -9,12 +9,14 @@ from __future__ import annotations
 import select
 import socket
 import time
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from typing import Protocol
 
 from testbed.errors import BackendError
 from testbed.geometry import Geometry
-from testbed.hwsim.medium import MediumProcess
-from testbed.hwsim.names import address, broadcast_address
-from testbed.hwsim.radios import Radios
+from testbed.hwsim.fleet import Fleet
+from testbed.hwsim.names import address, broadcast_address, node_of
 from testbed.mobility.trajectory import Position
 from testbed.radio.air import Air
 
@@ -25,7 +27,17 @@ _SILENCE_S = 0.15
 _MARGIN_DB = 30.0
 
 
-def prove(radios: Radios, medium: MediumProcess, geometry: Geometry | None, allowed: list[tuple[int, int]]) -> None:
+class Trial(Protocol):
+    """A medium that can be tried out."""
+
+    def place(self, positions: dict[int, Position]) -> None:
+        """Put nodes elsewhere, and all others, or all if there are none, where they belong."""
+
+    def allow(self, pairs: Iterable[Sequence[int]]) -> None:
+        """Without geometry: the complete list of pairs that hear each other."""
+
+
+def prove(radios: Fleet, medium: Trial, geometry: Geometry | None, allowed: list[tuple[int, int]]) -> None:
     """Refuse to go on with a `BackendError` if the first two stations do not hear as they should."""
     if radios.nodes < 2:
         return
@@ -51,7 +63,7 @@ def _distances(air: Air) -> tuple[float, float]:
     return reach / 4.0, far
 
 
-def _put(medium: MediumProcess, geometry: Geometry | None, distance_m: float, *, is_near: bool) -> None:
+def _put(medium: Trial, geometry: Geometry | None, distance_m: float, *, is_near: bool) -> None:
     if geometry is not None:
         medium.place({0: Position(0.0, 0.0), 1: Position(distance_m, 0.0)})
     else:
@@ -100,3 +112,22 @@ def _expect_silence(pair: _Pair, seconds: float) -> None:
     pair.send(b"far")
     if pair.heard(b"far", time.monotonic() + seconds):
         raise BackendError("the medium does not work: two stations out of reach of each other hear each other")
+
+
+def survey(radios: Fleet, rounds: int = 5) -> set[tuple[int, int]]:
+    """Who hears whom where stations are now: sender and receiver of every broadcast that arrives."""
+    with ExitStack() as opened:
+        sockets = [opened.enter_context(radios.socket_in(node)) for node in range(radios.nodes)]
+        for one in sockets:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+            one.bind(("", _PORT))
+        heard: set[tuple[int, int]] = set()
+        for _ in range(rounds):
+            for one in sockets:
+                one.sendto(b"who hears me", (broadcast_address(), _PORT))
+            until = time.monotonic() + _PAUSE_S * 2
+            while (left := until - time.monotonic()) > 0:
+                for one in select.select(sockets, (), (), left)[0]:
+                    _, (ip, _) = one.recvfrom(64)
+                    heard.add((node_of(ip), sockets.index(one)))
+    return {(source, target) for source, target in heard if source != target}

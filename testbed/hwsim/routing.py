@@ -17,11 +17,8 @@ from pathlib import Path
 
 from testbed.errors import BackendError
 from testbed.hwsim import babel, kernel, netlink
-from testbed.hwsim.names import mesh_address
-from testbed.hwsim.netlink import attribute, text, u32
-from testbed.hwsim.radios import (
-    INTERFACE,
-    Radios,
+from testbed.hwsim.fleet import (
+    Fleet,
     Request,
     Station,
     interface_index,
@@ -30,6 +27,8 @@ from testbed.hwsim.radios import (
     own_address,
     up,
 )
+from testbed.hwsim.names import mesh_address
+from testbed.hwsim.netlink import attribute, text, u32
 
 MESH = "bat0"
 _RTM_NEWLINK = 16
@@ -40,13 +39,13 @@ _LEAST_INTERVAL_MS = 40
 """That batman-adv allows between two originator messages."""
 
 
-def set_up(radios: Radios, routing: str, hello_s: float) -> None:
+def set_up(radios: Fleet, routing: str, hello_s: float) -> None:
     """Let the kernels of all stations route; they say hello to each other so often."""
     try:
         if routing == "babel":
             babel.program()  # or an error, before anything is started
             for node in range(radios.nodes):
-                _set_up_babel(radios.station(node), node)
+                let_forward(radios.station(node), node)
         elif routing == "batman":
             kernel.load_module("batman_adv")
             for node in range(radios.nodes):
@@ -55,35 +54,46 @@ def set_up(radios: Radios, routing: str, hello_s: float) -> None:
         raise BackendError(f"cannot set up routing by {routing}: {error}") from error
 
 
-def _set_up_babel(station: Station, node: int) -> None:
+def let_forward(station: Station, node: int) -> None:
+    """Make a station a router of IP whose address is a network of its own."""
     index = station.interface_index()
     with kernel.namespace_kept():
         kernel.enter_namespace(station.namespace)
         _set("ipv4/ip_forward", 1)
-        for which in ("all", "default", INTERFACE):
+        for which in ("all", "default", station.interface):
             _set(f"ipv4/conf/{which}/send_redirects", 0)  # everybody forwards by the interface it came from
             _set(f"ipv4/conf/{which}/accept_redirects", 0)
             _set(f"ipv4/conf/{which}/rp_filter", 0)
-        _set(f"ipv6/conf/{INTERFACE}/accept_dad", 0)
-        _set(f"ipv6/conf/{INTERFACE}/router_solicitations", 0)
-        for which in ("all", INTERFACE):
+        _set(f"ipv6/conf/{station.interface}/accept_dad", 0)
+        _set(f"ipv6/conf/{station.interface}/router_solicitations", 0)
+        for which in ("all", station.interface):
             _set(f"ipv6/conf/{which}/disable_ipv6", 0)
     # In this order: with the last address of an interface the kernel forgets all neighbours.
     station.route.tell([own_address(index, node, 32), no_address(index, node)])
 
 
-def _set_up_batman(radios: Radios, node: int, hello_s: float) -> None:
+def _set_up_batman(radios: Fleet, node: int, hello_s: float) -> None:
     station = radios.station(node)
     radio = station.interface_index()
     station.route.tell([no_address(radio, node), _new_mesh(mesh_address(radios.run, node))])
     mesh = interface_index(station.plain, MESH)
     station.route.tell([_port_of(mesh, radio), up(mesh), own_address(mesh, node)])
+    set_interval(station, mesh, hello_s)
+    peers = [peer for peer in range(radios.nodes) if peer != node]
+    station.route.tell([neighbour(mesh, peer, mesh_address(radios.run, peer)) for peer in peers])
+
+
+def set_interval(station: Station, mesh: int, hello_s: float) -> None:
+    """How often batman-adv says that a station is there."""
     interval_ms = max(_LEAST_INTERVAL_MS, round(1000 * hello_s))
     family = netlink.family(station.generic, "batadv")
     wanted = (attribute(_MESH_IFINDEX, u32(mesh)), attribute(_ORIG_INTERVAL, u32(interval_ms)))
     station.generic.ask(family, netlink.generic(_SET_MESH, *wanted))
-    peers = [peer for peer in range(radios.nodes) if peer != node]
-    station.route.tell([neighbour(mesh, peer, mesh_address(radios.run, peer)) for peer in peers])
+
+
+def set_mac(interface: int, mac: bytes) -> Request:
+    """Give an interface a hardware address."""
+    return _RTM_NEWLINK, 0, _LINK.pack(socket.AF_UNSPEC, 0, interface, 0, 0) + attribute(_IFLA_ADDRESS, mac)
 
 
 def _new_mesh(mac: bytes) -> Request:

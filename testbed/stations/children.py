@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import selectors
 import signal
-import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from testbed.stations.control import Control
-from testbed.stations.launch import Process, fork, spawn
+from testbed.stations.launch import Process, launch
 from testbed.stations.log import output_path
 
 MEDIUM, NURSERY = "medium", "nursery"
@@ -61,8 +60,6 @@ class Children:
         """Start a process, which is a module with a `main(control)`, and send it what it is to work on."""
         ours, theirs = Control.pair()
         output = output_path(self._folder, who)
-        # A fork has imported everything already; but a process with threads must not fork.
-        launch = fork if threading.active_count() == 1 else spawn
         self._processes[who] = launch(module, theirs, output)
         theirs.close()
         self._listen_to(who, ours)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import traceback
 from contextlib import suppress
 from pathlib import Path
@@ -40,6 +41,11 @@ class Forked:
     def wait(self) -> None:
         """Until it has ended."""
         os.waitpid(self._pid, 0)
+
+
+def launch(module: str, control: Control, output: Path) -> Process:
+    """By a fork, which has imported everything already, unless this process has threads: such must not fork."""
+    return (fork if threading.active_count() == 1 else spawn)(module, control, output)
 
 
 def spawn(module: str, control: Control, output: Path) -> Process:

@@ -15,7 +15,7 @@ from functools import partial
 from heapq import heappop
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from analysis.events import KINDS, TICKS, VERSION
 from analysis.listener import Fan, Listener, method_name
@@ -33,6 +33,7 @@ from testbed.stations.children import MEDIUM, NURSERY, Children, Who
 from testbed.stations.clock import RunClock
 from testbed.stations.log import log_path, output_path
 from testbed.stations.timeline import FOR_EVER, LogTail, Timeline
+from testbed.stations.world import WorldOfStations
 from testbed.streams import Streams
 
 START_TIMEOUT_S = 120.0
@@ -44,25 +45,6 @@ LOOK_EVERY_S = 0.1
 
 class StationError(TestbedError):
     """A process of the run died, or did not do in time what it was told."""
-
-
-class WorldOfStations(Protocol):
-    """What differs between worlds: the medium, and how stations get their datagrams to it."""
-
-    def open(self, children: Children, beginning: Beginning, spec: dict[str, Any]) -> bool:
-        """Start the medium; returns whether it is ready already. If not, it will say so."""
-
-    def transport(self, medium_ready: Any) -> dict[str, Any]:
-        """What a station is told of its way to the air, from what the medium said when it was ready."""
-
-    def descriptors(self, node: int) -> tuple[int, ...]:
-        """What a station is given on its way."""
-
-    def welcome(self, children: Children, node: int, port: int) -> None:
-        """A station has come up, and listens on a port."""
-
-    def close(self) -> None:
-        """Everybody is gone: take away what was made for them."""
 
 
 class Orchestrator(EventQueue):
@@ -145,7 +127,7 @@ class Orchestrator(EventQueue):
         self._await(lambda: set(self._lives) <= self._ready, START_TIMEOUT_S, "all stations")
         epoch_ns = time.monotonic_ns() + round(HEAD_START_S * 1e9)
         self._clock = RunClock(epoch_ns, self.scenario.time_unit)
-        everybody: list[Who] = [MEDIUM, *self._lives]
+        everybody: list[Who] = [MEDIUM, *self._world.helpers, *self._lives]
         for who in everybody:
             children.tell(who, {"do": "start", "epoch": epoch_ns})
         self._tell_start()
@@ -181,7 +163,7 @@ class Orchestrator(EventQueue):
                 looked_at = time.monotonic()
                 self._put_together(self.now)
                 self._report(self._progress())
-                why = self._reason_to_end()
+                why = None if self._world.is_held() else self._reason_to_end()
         return why
 
     def _do_due(self) -> None:
@@ -240,8 +222,9 @@ class Orchestrator(EventQueue):
         for node in alive:
             self._children.tell(node, {"do": "finish"})
         self._await(lambda: alive <= set(self._ends), END_TIMEOUT_S, "what stations say at their end")
-        self._children.tell(MEDIUM, {"do": "finish"})
-        self._await(lambda: MEDIUM in self._ends, END_TIMEOUT_S, "what the medium says at its end")
+        for who in (*self._world.helpers, MEDIUM):
+            self._children.tell(who, {"do": "finish"})
+            self._await(partial(self._ends.__contains__, who), END_TIMEOUT_S, f"what {self._name(who)} says at its end")
 
     def _close(self, why: str) -> None:
         """Say what is still open, what was lost, and what every node holds."""
@@ -290,11 +273,12 @@ class Orchestrator(EventQueue):
                 self._ends[who] = message["end"]
             elif who == NURSERY:
                 self._hear_nursery(message)
-            elif who == MEDIUM:
+            elif isinstance(who, int):
+                self._hear_station(who, message)
+            elif who == MEDIUM and "ready" in message:
                 self._note_medium(message["ready"])
             else:
-                assert isinstance(who, int)
-                self._hear_station(who, message)
+                self._world.hear(message)
 
     def _note_medium(self, ready: Any) -> None:
         self._transport = self._world.transport(ready)
@@ -321,9 +305,11 @@ class Orchestrator(EventQueue):
 
     def _miss(self, who: Who) -> None:
         """A process has gone. Of stations, their parent says how; the medium goes when it has said all."""
-        if who in (MEDIUM, NURSERY) and not self._is_finishing:
-            name = "the medium" if who == MEDIUM else "the parent of the stations"
-            raise StationError(f"{name} died{self._when()}: {self._children.last_words(who)}")
+        if isinstance(who, str) and not self._is_finishing:
+            raise StationError(f"{self._name(who)} died{self._when()}: {self._children.last_words(who)}")
+
+    def _name(self, who: str) -> str:
+        return {MEDIUM: "the medium", NURSERY: "the parent of the stations"}.get(who, who)
 
     def _bury(self, node: int, life: int, code: int) -> None:
         if self._is_finishing or life != self._lives[node]:

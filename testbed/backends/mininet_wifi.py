@@ -1,0 +1,175 @@
+"""`mininet-wifi`: the stations of a Mininet-WiFi network, with our medium between them or wmediumd.
+
+It needs root, a kernel with mac80211_hwsim, and Mininet-WiFi, which the user has. Where the kernel has no virtual
+radios, the same run happens in a guest that has them.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+from analysis.listener import Listener
+from testbed.backends.hwsim import runs_here as hwsim_runs_here
+from testbed.beginning import Beginning
+from testbed.errors import BackendError, InputError
+from testbed.guest.needs import find
+from testbed.guest.needs import missing as missing_for_guest
+from testbed.mininet.found import lacking
+from testbed.mininet.plan import WMEDIUMD, plan_network
+from testbed.progress import Report
+from testbed.radio.radio import Radio
+from testbed.scenario import Scenario
+from testbed.stations.children import MEDIUM, Children
+from testbed.stations.control import Control
+from testbed.stations.log import output_path
+from testbed.stations.orchestrator import Orchestrator
+from testbed.stations.world import WorldOfStations
+from testbed.streams import Streams
+
+SUMMARY = "the stations of a Mininet-WiFi network, with our medium or wmediumd, real time; in a guest like hwsim"
+REAL_TIME = True
+HAS_AIR = True
+HAS_COMMAND_LINE = True
+NETWORK = "mininet-wifi"
+"""The process that has the network."""
+
+
+def missing() -> str | None:
+    """What this machine lacks; a guest makes up for a kernel without Wi-Fi, but not for Mininet-WiFi."""
+    return lacking() or (None if runs_here() else missing_for_guest())
+
+
+def runs_here() -> bool:
+    """Whether this kernel has virtual radios, and we may make some."""
+    return hwsim_runs_here()
+
+
+def check(scenario: Scenario, *, pcap: bool = False) -> None:
+    """`InputError` if Mininet-WiFi, or the medium that is asked for, cannot do what the scenario wants."""
+    plan_network(Beginning(scenario, Streams(scenario.seed, 0)))
+    if pcap and scenario.medium == WMEDIUMD:
+        raise InputError("--pcap: found medium wmediumd; allowed: ours, which sees every try of a frame")
+    if scenario.medium == WMEDIUMD and find("wmediumd") is None:
+        raise BackendError("medium wmediumd: wmediumd is not installed; Mininet-WiFi's util/install.sh -l builds it")
+
+
+def run_elsewhere(scenario: Scenario, out: Path, report: Report, *, pcap: bool = False, cli: bool = False) -> Path:
+    """The same run in a guest; returns its directory."""
+    from testbed.guest.delegate import run_in_guest
+    from testbed.mininet.inguest import shared_guest
+
+    check(scenario, pcap=pcap)
+    options = [*(["--pcap"] if pcap else []), *(["--cli"] if cli else [])]
+    return run_in_guest(scenario, out, report, *options, guest=shared_guest(), is_interactive=cli)
+
+
+class MininetWifi(WorldOfStations):
+    """A network in a cage, and a medium that hears its radios."""
+
+    def __init__(self, pcap: Path | None, *, cli: bool) -> None:
+        self._pcap = pcap
+        self._made = ExitStack()
+        self._has_cli = self._is_open = cli
+
+    def open(self, children: Children, beginning: Beginning, spec: dict[str, Any]) -> bool:
+        """Build the network, start the medium, and see that it works."""
+        from testbed.hwsim.prove import prove, survey
+        from testbed.mininet.routing import set_up
+        from testbed.mininet.stations import MininetStations
+
+        scenario = beginning.scenario
+        output = output_path(Path(spec["folder"]), NETWORK)
+        radio = scenario.radio or Radio()
+        spec = {**spec, "nodes": scenario.nodes}
+        stations = self._made.enter_context(MininetStations(secrets.token_hex(3), radio, spec, output))
+        self._stations = stations
+        pairs = list(beginning.graph.links())
+        if scenario.medium == WMEDIUMD:
+            prove(stations, stations, beginning.geometry, pairs)
+            children.adopt(MEDIUM, stations.control)
+        else:
+            self._open_medium(children, beginning, pairs)
+            self.helpers = (NETWORK,)
+            children.adopt(NETWORK, stations.control)
+        heard = survey(stations)
+        expected = {pair for a, b in pairs for pair in ((a, b), (b, a))}
+        if heard != expected:
+            print(f"testbed: {_difference(heard, expected)}", file=sys.stderr)
+        set_up(stations, scenario)
+        if self._has_cli:
+            stations.control.send({"do": "cli"}, 0, 2)
+        return True
+
+    def _open_medium(self, children: Children, beginning: Beginning, pairs: list[tuple[int, int]]) -> None:
+        from testbed.backends.hwsim import plan_medium
+        from testbed.hwsim.medium import MediumProcess
+        from testbed.hwsim.prove import prove
+
+        medium = self._made.enter_context(MediumProcess(self._stations, plan_medium(beginning, pairs, self._pcap)))
+        prove(self._stations, medium, beginning.geometry, pairs)
+        if beginning.geometry is not None:
+            self._stations.control.send({"do": "watch"}, medium.watcher.fileno())
+        children.adopt(MEDIUM, Control(medium.control))
+
+    def transport(self, medium_ready: Any) -> dict[str, Any]:
+        """A station needs to know nothing but its namespace: Mininet-WiFi has started what else is to run there."""
+        return {"kind": "hwsim", "babel_hello_s": None}
+
+    def descriptors(self, node: int) -> tuple[int, ...]:
+        """The namespace."""
+        return (self._stations.namespace(node),)
+
+    def hear(self, message: dict[str, Any]) -> None:
+        """The user has left the command line."""
+        if message.get("cli") == "closed":
+            self._is_open = False
+            _take_terminal_back()
+
+    def is_held(self) -> bool:
+        """For as long as the command line is open."""
+        return self._is_open
+
+    def close(self) -> None:
+        """The cage goes, and all that is in it."""
+        self._made.close()
+        if self._is_open:
+            _take_terminal_back()
+
+
+def _take_terminal_back() -> None:
+    if os.isatty(0):
+        before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+        with suppress(OSError):
+            os.tcsetpgrp(0, os.getpgrp())
+        signal.signal(signal.SIGTTOU, before)
+
+
+def _difference(heard: set[tuple[int, int]], expected: set[tuple[int, int]]) -> str:
+    only_heard, only_expected = len(heard - expected), len(expected - heard)
+    return (
+        f"of {len(expected)} directed pairs in reach {only_expected} did not hear each other at the start, "
+        f"and {only_heard} out of reach did"
+    )
+
+
+def run_repetition(
+    scenario: Scenario,
+    repetition: int,
+    listener: Listener,
+    report: Callable[[float], None],
+    folder: Path,
+    *,
+    pcap: bool = False,
+    cli: bool = False,
+) -> None:
+    """Run one repetition of a scenario, telling the listener everything."""
+    check(scenario, pcap=pcap)
+    world = MininetWifi(folder / "air.pcap" if pcap else None, cli=cli)
+    Orchestrator(scenario, repetition, world, listener, report, folder).run_all()

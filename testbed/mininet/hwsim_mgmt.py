@@ -1,0 +1,49 @@
+"""Stands in for `hwsim_mgmt`, a program in C that Mininet-WiFi makes its radios with: `-c -n NAME` and `-x NAME`.
+
+The radio is made in the network namespace that the program is called in.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from testbed.hwsim import hwsim, netlink
+from testbed.hwsim.netlink import attribute, generic, text, u32
+
+USAGE = "usage: hwsim_mgmt -c -n NAME | -x NAME (a stand-in: it makes and deletes radios, and nothing else)"
+
+
+def main(arguments: list[str]) -> int:
+    """Do one thing; the exit code."""
+    try:
+        with netlink.Socket(netlink.NETLINK_GENERIC) as asking:
+            family = netlink.family(asking, hwsim.FAMILY)
+            match arguments:
+                case ["-c", "-n", name]:
+                    wanted = attribute(hwsim.RADIO_NAME, text(name)), attribute(hwsim.REG_CUSTOM_REG, u32(0))
+                    number = asking.ask_number(family, generic(hwsim.NEW_RADIO, *wanted))
+                    print(f"Created radio {name} with ID {number}")
+                case ["-x", name]:
+                    asking.ask(family, generic(hwsim.DEL_RADIO, attribute(hwsim.RADIO_NAME, name.encode())))
+                case _:
+                    print(USAGE, file=sys.stderr)
+                    return 2
+    except OSError as error:
+        print(f"hwsim_mgmt: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def write_stand_in(folder: Path) -> None:
+    """Put a program of that name into a folder."""
+    project = Path(__file__).resolve().parents[2]
+    program = folder / "hwsim_mgmt"
+    # -S and -E: it is called once for every radio, and the less Python looks at, the sooner it begins.
+    code = f"import sys; sys.path.insert(0, {str(project)!r}); from testbed.mininet.hwsim_mgmt import main"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -S -E -c "{code}; sys.exit(main(sys.argv[1:]))" "$@"\n')
+    program.chmod(0o755)
+
+
+if __name__ == "__main__":
+    write_stand_in(Path(sys.argv[1]))

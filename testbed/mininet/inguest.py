@@ -1,0 +1,33 @@
+"""What a guest needs for Mininet-WiFi: the host's own goes in, with all that it imports and calls."""
+
+from __future__ import annotations
+
+import atexit
+from functools import cache
+
+from testbed.guest.delegate import announce
+from testbed.guest.host import Guest
+from testbed.guest.rootfs import Extra
+from testbed.mininet.found import MODULES, PROGRAMS, load
+
+_OPTIONAL = ("wmediumd", "batctl", "babeld", "hwsim_mgmt", "ethtool")
+"""Programs that go in if the host has them."""
+
+
+def extra() -> Extra:
+    """For `Guest`; `BackendError` if the host lacks something."""
+    there = load()
+    return Extra(
+        distributions=tuple(MODULES.values()),
+        programs=(*(program for program in PROGRAMS if program != "modprobe"), *_OPTIONAL),
+        folders=(there.mn_wifi, there.mininet),
+    )
+
+
+@cache
+def shared_guest() -> Guest:
+    """One guest for all runs of this process."""
+    guest = Guest(extra=extra(), memory_mb=1536)
+    atexit.register(guest.close)
+    announce(guest)
+    return guest

@@ -1,0 +1,48 @@
+"""A conversation of our own with wmediumd, which Mininet-WiFi has started: says where a station is, and reads back what
+wmediumd has taken that to be. Mininet-WiFi says the same over a connection of its own, and does not look at the answer.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+from testbed.errors import BackendError
+from testbed.mobility.trajectory import Position
+
+SOCKET = "/var/run/wmediumd.sock"
+_REQUEST = struct.Struct("!B6s3f")
+_ANSWER = struct.Struct("!BB6s3fB")
+_POSITION_UPDATE, _POSITION_UPDATED, _SUCCESS = 13, 14, 0
+
+
+class Wmediumd:
+    """One connection."""
+
+    def __init__(self, path: str = SOCKET) -> None:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._socket.connect(path)
+        except OSError as error:
+            raise BackendError(f"wmediumd does not answer at {path}: {error.strerror}") from None
+        self._answers = self._socket.makefile("rb")
+
+    def put(self, mac: str, position: Position) -> Position:
+        """Say where a station is; returns where wmediumd believes it to be."""
+        address = bytes.fromhex(mac.replace(":", ""))
+        try:
+            self._socket.sendall(_REQUEST.pack(_POSITION_UPDATE, address, *position))
+            answer = self._answers.read(_ANSWER.size)
+        except OSError:
+            answer = b""
+        if len(answer) < _ANSWER.size:
+            raise BackendError("wmediumd died: everybody hears everybody since")
+        kind, _, who, x, y, z, result = _ANSWER.unpack(answer)
+        if (kind, who, result) != (_POSITION_UPDATED, address, _SUCCESS):
+            raise BackendError(f"wmediumd refuses to move a station: answer {kind}, result {result}")
+        return Position(x, y, z)
+
+    def close(self) -> None:
+        """End the conversation."""
+        self._answers.close()
+        self._socket.close()
