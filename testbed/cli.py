@@ -64,6 +64,13 @@ def _parser() -> argparse.ArgumentParser:
     _add_out(one)
     _add_json(one)
     one.add_argument("--pcap", action="store_true", help="capture the air into the run directory, where there is any")
+    one.add_argument(
+        "--attach",
+        metavar="PID,...",
+        type=_numbers,
+        default=(),
+        help="run on stations of a Mininet-WiFi network that is up: a process in each, in order",
+    )
     one.add_argument("--cli", action="store_true", help="open Mininet-WiFi's command line while the agents are alive")
     _add_checkout(one)
 
@@ -117,6 +124,12 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("what", choices=("algorithms", "backends", "checks", "mobility", "propagation"))
     _add_json(one)
 
+    one = _command(commands, "export", _export, "write a scenario as a script for another tool, to go on from by hand")
+    one.add_argument("scenario", type=Path, metavar="SCENARIO", help="a YAML file")
+    one.add_argument("--to", required=True, metavar="TOOL", help="mininet-wifi")
+    one.add_argument("--file", type=Path, metavar="FILE", help="where to write it (stdout)")
+    _add_overrides(one)
+
     one = _command(commands, "new", _new, "start an algorithm: its file, its tests, a smoke scenario, its registration")
     one.add_argument("what", choices=("algorithm",))
     one.add_argument("name", metavar="NAME", help="what scenarios call it, such as my-algorithm")
@@ -157,6 +170,8 @@ def _add_guest(commands: Any) -> None:
                      help="put what is in a folder of the guest into DIR afterwards (may be repeated)")  # fmt: skip
     one.add_argument("--cold", action="store_true", help="boot, even if a guest that was ready has been kept")
     one.add_argument("--verbose", action="store_true", help="say on stderr how long the guest took to come up")
+    one.add_argument("--mininet-wifi", metavar="CHECKOUT",
+                     help="a guest with Mininet-WiFi: this checkout of it, or the `installed` one")  # fmt: skip
     one.add_argument("argv", nargs=argparse.REMAINDER, metavar="COMMAND", help="and its arguments")
 
 
@@ -173,6 +188,10 @@ def _add_overrides(command: argparse.ArgumentParser) -> None:
     command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides", help=summary)
     command.add_argument("--seed", metavar="S", help="short for --set seed=S")
     command.add_argument("--backend", metavar="B", help="short for --set backend=B")
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(",")))
 
 
 def _add_checkout(command: argparse.ArgumentParser) -> None:
@@ -226,7 +245,7 @@ def _run(arguments: argparse.Namespace) -> int:
     scenario = load(_locate(arguments.scenario), _overrides(arguments))
     with Progress() as progress:
         report = no_report if arguments.cli else progress  # the terminal is the command line's
-        result = run(scenario, arguments.out, report, Wishes(arguments.pcap, arguments.cli))
+        result = run(scenario, arguments.out, report, Wishes(arguments.pcap, arguments.cli, arguments.attach))
     if arguments.json:
         _print_json({"run_dir": str(result.path), **result.summary})
     else:
@@ -397,6 +416,21 @@ def _new(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _export(arguments: argparse.Namespace) -> int:
+    from testbed.mininet.export import export
+    from testbed.scenario import load
+
+    scenario = load(_locate(arguments.scenario), _overrides(arguments))
+    if arguments.to != "mininet-wifi":
+        raise InputError(f"--to: found {arguments.to}; allowed: mininet-wifi")
+    if arguments.file is None:
+        print(export(scenario), end="")
+    else:
+        arguments.file.write_text(export(scenario, arguments.file.name), encoding="utf-8")
+        arguments.file.chmod(0o755)
+    return 0
+
+
 def _guest_prepare(arguments: argparse.Namespace) -> int:
     from testbed.guest.command import prepare_guest
 
@@ -423,6 +457,7 @@ def _guest_run(arguments: argparse.Namespace) -> int:
         send=arguments.send,
         bring=arguments.bring,
         verbose=arguments.verbose,
+        mininet_wifi=arguments.mininet_wifi,
     )
 
 

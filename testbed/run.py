@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import sys
 import traceback
 from dataclasses import dataclass
@@ -19,12 +20,15 @@ from testbed.errors import BackendError, InputError, TestbedError
 from testbed.geometry import Geometry
 from testbed.mobility.traces.formats import write
 from testbed.mobility.traces.trace import Trace
-from testbed.progress import Report
+from testbed.progress import AS_LINES, Report
 from testbed.recorder import Recorder
 from testbed.rundir import RunDirectory
 from testbed.scenario import Expect, Scenario
 from testbed.streams import Streams
 from testbed.topology import GeometricTopology
+
+_ATTACHED = "testbed.backends.attached"
+"""The world of stations that somebody else has built. No scenario can name it."""
 
 
 @dataclass(frozen=True)
@@ -52,25 +56,32 @@ class Wishes:
     """A capture of the air."""
     cli: bool = False
     """The network's own command line, while the agents are alive."""
+    attach: tuple[int, ...] = ()
+    """Processes in the namespaces of stations that somebody else has built."""
 
-    def of(self, backend: Any, name: str) -> dict[str, bool]:
+    def of(self, backend: Any, name: str) -> dict[str, Any]:
         """For a backend: the wishes there are; `InputError` if it cannot fulfil one."""
         if self.pcap and not getattr(backend, "HAS_AIR", False):
             raise InputError(f"--pcap: backend {name} puts no frames on the air")
         if self.cli and not getattr(backend, "HAS_COMMAND_LINE", False):
             raise InputError(f"--cli: backend {name} has no command line; mininet-wifi has")
-        return {wish: True for wish in ("pcap", "cli") if getattr(self, wish)}
+        if self.attach and backend.__name__ != _ATTACHED:
+            raise InputError(f"--attach: backend {name} makes its own stations; allowed: mininet-wifi")
+        return {wish: value for wish in ("pcap", "cli", "attach") if (value := getattr(self, wish))}
 
 
 def run(scenario: Scenario, out: Path, report: Report = no_report, wishes: Wishes | None = None) -> Result:
     """Run a scenario into a new directory under `out`."""
-    backend = load_backend(scenario.backend)
-    asked = (wishes or Wishes()).of(backend, scenario.backend)
+    wishes = wishes or Wishes()
+    is_attached = bool(wishes.attach) and scenario.backend == "mininet-wifi"
+    backend = importlib.import_module(_ATTACHED) if is_attached else load_backend(scenario.backend)
+    asked = wishes.of(backend, scenario.backend)
     if getattr(backend, "run_elsewhere", None) is not None:
         if not backend.runs_here():
             path = backend.run_elsewhere(scenario, out, report, **asked)
             return Result(path, json.loads((path / "summary.json").read_bytes()))
-        print(f"testbed: {scenario.backend} runs on this machine's own kernel", file=sys.stderr)
+        if not os.environ.get(AS_LINES):  # whoever has sent us here has told
+            print(f"testbed: {scenario.backend} runs on this machine's own kernel", file=sys.stderr)
     directory = RunDirectory(scenario, out)
     try:
         repetitions = []
@@ -112,7 +123,7 @@ def _repetition(
     width: float,
     what: str,
     report: Report,
-    asked: dict[str, bool],
+    asked: dict[str, Any],
 ) -> dict[str, Any]:
     folder = directory.repetition(number)
     audit = Audit() if backend.REAL_TIME else LiveAudit()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import secrets
 import signal
-import sys
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -77,9 +76,11 @@ class MininetWifi(WorldOfStations):
         self._pcap = pcap
         self._made = ExitStack()
         self._has_cli = self._is_open = cli
+        self._notes: dict[str, Any] = {}
 
     def open(self, children: Children, beginning: Beginning, spec: dict[str, Any]) -> bool:
         """Build the network, start the medium, and see that it works."""
+        from testbed.hwsim.hearing import both_ways
         from testbed.hwsim.prove import prove, survey
         from testbed.mininet.routing import set_up
         from testbed.mininet.stations import MininetStations
@@ -98,10 +99,14 @@ class MininetWifi(WorldOfStations):
             self._open_medium(children, beginning, pairs)
             self.helpers = (NETWORK,)
             children.adopt(NETWORK, stations.control)
-        heard = survey(stations)
-        expected = {pair for a, b in pairs for pair in ((a, b), (b, a))}
-        if heard != expected:
-            print(f"testbed: {_difference(heard, expected)}", file=sys.stderr)
+        heard, expected = survey(stations), both_ways(pairs)
+        self._notes = {
+            "mininet_wifi": stations.versions,
+            "medium": scenario.medium,
+            "heard_at_the_start": len(heard),
+            "heard_out_of_reach": sorted(heard - expected),
+            "not_heard_in_reach": sorted(expected - heard),
+        }
         set_up(stations, scenario)
         if self._has_cli:
             stations.control.send({"do": "cli"}, 0, 2)
@@ -136,6 +141,10 @@ class MininetWifi(WorldOfStations):
         """For as long as the command line is open."""
         return self._is_open
 
+    def notes(self) -> dict[str, Any]:
+        """The versions, and who heard whom at the start although the scenario's radio says otherwise."""
+        return self._notes
+
     def close(self) -> None:
         """The cage goes, and all that is in it."""
         self._made.close()
@@ -149,14 +158,6 @@ def _take_terminal_back() -> None:
         with suppress(OSError):
             os.tcsetpgrp(0, os.getpgrp())
         signal.signal(signal.SIGTTOU, before)
-
-
-def _difference(heard: set[tuple[int, int]], expected: set[tuple[int, int]]) -> str:
-    only_heard, only_expected = len(heard - expected), len(expected - heard)
-    return (
-        f"of {len(expected)} directed pairs in reach {only_expected} did not hear each other at the start, "
-        f"and {only_heard} out of reach did"
-    )
 
 
 def run_repetition(

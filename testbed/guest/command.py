@@ -11,6 +11,7 @@ from typing import Any
 from testbed.errors import InputError
 from testbed.guest.host import Guest
 from testbed.guest.images import prepare
+from testbed.guest.rootfs import Extra
 
 
 def prepare_guest(*, update: bool) -> dict[str, Any]:
@@ -36,6 +37,7 @@ def run_in_guest(
     send: Sequence[str],
     bring: Sequence[str],
     verbose: bool,
+    mininet_wifi: str | None = None,
 ) -> int:
     """Boot, run one command, bring folders back; the command's exit code."""
     if not command:
@@ -48,11 +50,22 @@ def run_in_guest(
         raise InputError(f"--timeout: found {timeout_s:g}; allowed: more than 0")
     sent = dict(map(parse_send, send))
     brought = list(map(parse_bring, bring))
-    with Guest(cpus=cpus, memory_mb=memory_mb, accel=accel, snapshot=snapshot) as guest:
+    extra = _mininet_wifi(mininet_wifi) if mininet_wifi is not None else None
+    with Guest(cpus=cpus, memory_mb=memory_mb, accel=accel, snapshot=snapshot, extra=extra) as guest:
         if verbose:
             how = "restored" if guest.is_restored else "booted"
             print(f"testbed: guest {how} in {guest.boot_s:.1f} s ({guest.accel})", file=sys.stderr)
         return guest.run(command, timeout_s=timeout_s, send=sent, bring=brought)
+
+
+def _mininet_wifi(checkout: str) -> Extra:
+    """What goes in for Mininet-WiFi: a checkout's, or the one that is installed."""
+    from testbed.mininet.found import name_checkout
+    from testbed.mininet.inguest import extra
+
+    if checkout != "installed":
+        name_checkout(Path(checkout))
+    return extra()
 
 
 def parse_send(text: str) -> tuple[str, Path]:

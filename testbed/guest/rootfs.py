@@ -51,6 +51,8 @@ class Extra:
     programs: tuple[str, ...] = ()
     folders: tuple[Path, ...] = ()
     """Of Python packages that are no distributions."""
+    scripts: tuple[tuple[str, str], ...] = ()
+    """Programs by name, with their text."""
 
 
 def root_image(kernel: Kernel, extra: Extra | None = None) -> Path:
@@ -63,13 +65,14 @@ def root_image(kernel: Kernel, extra: Extra | None = None) -> Path:
         "python": [sys.version, *map(_stamp, _interpreter_and_library())],
         "packages": {name: distribution.version for name, distribution in packages.items()},
         "programs": {program: _stamp(Path(found)) for program, found in [*programs.items(), ("", tool("busybox"))]},
+        "scripts": extra.scripts,
         "folders": {str(folder): _newest_change(folder) for folder in extra.folders},
         "recipe": Path(__file__).read_text(),
     }
 
     def build(path: Path) -> None:
         tree = path.with_name(f"{path.name}-tree")
-        _fill(tree, kernel, packages.values(), programs.values(), extra.folders)
+        _fill(tree, kernel, packages.values(), programs.values(), extra)
         _make_image(tree, path)
         shutil.rmtree(tree)
 
@@ -114,7 +117,7 @@ def _fill(
     kernel: Kernel,
     packages: Iterable[importlib.metadata.Distribution],
     programs: Iterable[str],
-    folders: Iterable[Path],
+    extra: Extra,
 ) -> None:
     tree.mkdir()
     _copy_top_links(tree)
@@ -127,10 +130,12 @@ def _fill(
     _copy_library(library, tree / str(library).lstrip("/"))
     for package in packages:
         _copy_package(package, tree / PACKAGES.lstrip("/"))
-    for folder in folders:
+    for folder in extra.folders:
         shutil.copytree(folder, tree / PACKAGES.lstrip("/") / folder.name, ignore=shutil.ignore_patterns(*_LEFT_OUT))
     for program in map(Path, programs):
         _copy(tree, program, None if str(program.parent) in _PATH else f"/usr/bin/{program.name}")
+    for name, script in extra.scripts:
+        _write_script(tree / "usr/bin" / name, script)
     _copy(tree, Path(tool("busybox")), "/usr/bin/busybox")
     _link_applets(tree)
     _write_starters(tree, interpreter)

@@ -117,7 +117,7 @@ def _expect_silence(pair: _Pair, seconds: float) -> None:
 def survey(radios: Fleet, rounds: int = 5) -> set[tuple[int, int]]:
     """Who hears whom where stations are now: sender and receiver of every broadcast that arrives."""
     with ExitStack() as opened:
-        sockets = [opened.enter_context(radios.socket_in(node)) for node in range(radios.nodes)]
+        sockets = [opened.enter_context(radios.socket_in(node)) for node in range(len(radios.stations))]
         for one in sockets:
             one.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
             one.bind(("", _PORT))

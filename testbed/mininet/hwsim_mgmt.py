@@ -11,6 +11,7 @@ from pathlib import Path
 from testbed.hwsim import hwsim, netlink
 from testbed.hwsim.netlink import attribute, generic, text, u32
 
+NAME = "hwsim_mgmt"
 USAGE = "usage: hwsim_mgmt -c -n NAME | -x NAME (a stand-in: it makes and deletes radios, and nothing else)"
 
 
@@ -35,13 +36,17 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
+def stand_in(project: str, python: str = sys.executable) -> str:
+    """The program as a shell script, given where the project is."""
+    # -S and -E: it is called once for every radio, and the less Python looks at, the sooner it begins.
+    code = f"import sys; sys.path.insert(0, {project!r}); from testbed.mininet.hwsim_mgmt import main"
+    return f'exec {python} -S -E -c "{code}; sys.exit(main(sys.argv[1:]))" "$@"'
+
+
 def write_stand_in(folder: Path) -> None:
     """Put a program of that name into a folder."""
-    project = Path(__file__).resolve().parents[2]
-    program = folder / "hwsim_mgmt"
-    # -S and -E: it is called once for every radio, and the less Python looks at, the sooner it begins.
-    code = f"import sys; sys.path.insert(0, {str(project)!r}); from testbed.mininet.hwsim_mgmt import main"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -S -E -c "{code}; sys.exit(main(sys.argv[1:]))" "$@"\n')
+    program = folder / NAME
+    program.write_text(f"#!/bin/sh\n{stand_in(str(Path(__file__).resolve().parents[2]))}\n")
     program.chmod(0o755)
 
 

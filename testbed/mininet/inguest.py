@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import atexit
+import sys
 from functools import cache
+from pathlib import Path
 
 from testbed.guest.delegate import announce
 from testbed.guest.host import Guest
+from testbed.guest.layout import PROJECT
 from testbed.guest.rootfs import Extra
 from testbed.mininet.found import MODULES, PROGRAMS, load
+from testbed.mininet.hwsim_mgmt import NAME, stand_in
 
-_OPTIONAL = ("wmediumd", "batctl", "babeld", "hwsim_mgmt", "ethtool")
+_OPTIONAL = ("wmediumd", "batctl", "babeld", "ethtool")
 """Programs that go in if the host has them."""
 
 
@@ -21,6 +25,7 @@ def extra() -> Extra:
         distributions=tuple(MODULES.values()),
         programs=(*(program for program in PROGRAMS if program != "modprobe"), *_OPTIONAL),
         folders=(there.mn_wifi, there.mininet),
+        scripts=((NAME, stand_in(PROJECT, str(Path(sys.executable).resolve()))),),
     )
 
 

@@ -104,7 +104,7 @@ def build(plan: NetworkPlan) -> tuple[Any, list[Any]]:
     setLogLevel("info")
     by_wmediumd = {"link": wmediumd, "wmediumd_mode": interference} if plan.medium == WMEDIUMD else {}
     # Without its automatic association, which waits a second for every station and has nothing to associate with.
-    net = Mininet_wifi(autoAssociation=False, allAutoAssociation=False, **by_wmediumd, **plan.network)
+    net = Mininet_wifi(autoAssociation=False, allAutoAssociation=False, **by_wmediumd)
     stations = [net.addStation(name, **arguments) for name, arguments in plan.stations.items()]
     if plan.propagation:
         net.setPropagationModel(**plan.propagation)
@@ -222,7 +222,7 @@ def open_command_line(net: Any, terminal: list[int]) -> None:
     if os.isatty(0):  # Ctrl-C is for the command line, while it is open
         signal.signal(signal.SIGTTOU, signal.SIG_IGN)
         os.tcsetpgrp(0, os.getpgrp())
-    setLogLevel("output")
+    setLogLevel("info")
     CLI(net, stdin=sys.stdin)
 
 

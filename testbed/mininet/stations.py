@@ -12,6 +12,7 @@ from typing import Any
 from testbed.errors import BackendError, one_line
 from testbed.hwsim import kernel
 from testbed.hwsim.fleet import Fleet, Station
+from testbed.hwsim.names import address
 from testbed.mininet.plan import interface_of
 from testbed.mobility.trajectory import Position
 from testbed.radio.radio import Radio
@@ -82,9 +83,9 @@ class MininetStations(Fleet):
             if "air" in message:
                 self.air = descriptors[0]
             elif "station" in message:
-                address = bytes.fromhex(message["address"].replace(":", ""))
-                self.addresses.append(address)
-                self.radio_addresses.append(radio_address(address))
+                mac = bytes.fromhex(message["address"].replace(":", ""))
+                self.addresses.append(mac)
+                self.radio_addresses.append(radio_address(mac))
                 self.stations.append(Station(descriptors[0], interface_of(message["station"])))
             elif "built" in message:
                 self.versions = message["built"]
@@ -105,9 +106,9 @@ class MininetStations(Fleet):
         return one_line(next((line for line in reversed(lines) if line.strip()), "it said nothing"))
 
 
-def radio_address(address: bytes) -> bytes:
+def radio_address(mac: bytes) -> bytes:
     """What mac80211_hwsim itself calls a radio that chose its own hardware address."""
-    return bytes((address[0] | 0x40,)) + address[1:]
+    return bytes((mac[0] | 0x40,)) + mac[1:]
 
 
 def attached(run: str, radio: Radio, processes: Sequence[int]) -> Fleet:
@@ -119,4 +120,9 @@ def attached(run: str, radio: Radio, processes: Sequence[int]) -> Fleet:
         except OSError as error:
             raise BackendError(f"--attach {process}: no such process, or not ours ({error.strerror})") from None
         fleet.stations.append(Station(namespace, interface_of(node)))
+        with fleet.socket_in(node) as trial:
+            try:
+                trial.bind((address(node), 0))
+            except OSError:
+                raise BackendError(f"--attach {process}: station {node} needs the address {address(node)}") from None
     return fleet

@@ -231,7 +231,8 @@ class Orchestrator(EventQueue):
         account, listener, now = self._account, self._listener, self.now
         assert self._clock is not None
         began = datetime.now(UTC) - timedelta(seconds=self._clock.seconds())
-        said = {"began": began.isoformat(), **{str(who): end for who, end in self._ends.items()}}
+        said = {"began": began.isoformat(), "world": self._world.notes()}
+        said |= {str(who): end for who, end in self._ends.items()}
         (self._folder / "nodes" / "ends.json").write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
         for source, target, id, type, units in account.lost_to_crashes():
             listener.lost(now, source, target, id, type, units, "crash")

@@ -36,5 +36,9 @@ class WorldOfStations:
         """Whether somebody is still looking at the network, so that the run must not end."""
         return False
 
+    def notes(self) -> dict[str, Any]:
+        """What else is worth keeping of a run."""
+        return {}
+
     def close(self) -> None:
         """Everybody is gone: take away what was made for them."""

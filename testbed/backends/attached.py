@@ -1,0 +1,82 @@
+"""Stations that somebody else has built, such as a script that `testbed export` wrote: the agents run there. What is
+between the stations, and where they are, is that somebody's business.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from analysis.listener import Listener
+from testbed.beginning import Beginning
+from testbed.errors import InputError
+from testbed.hwsim.hearing import both_ways
+from testbed.hwsim.prove import survey
+from testbed.mininet.stations import attached
+from testbed.radio.radio import Radio
+from testbed.scenario import Scenario
+from testbed.stations.children import MEDIUM, Children
+from testbed.stations.orchestrator import Orchestrator
+from testbed.stations.world import WorldOfStations
+
+REAL_TIME = True
+
+
+class Attached(WorldOfStations):
+    """Known by processes in their namespaces."""
+
+    def __init__(self, processes: tuple[int, ...], radio: Radio) -> None:
+        self._stations = attached(secrets.token_hex(3), radio, processes)
+        self._notes: dict[str, Any] = {}
+
+    def open(self, children: Children, beginning: Beginning, spec: dict[str, Any]) -> bool:
+        """See who hears whom; in place of a medium there is a process that says when the run begins."""
+        heard, expected = survey(self._stations), both_ways(beginning.graph.links())
+        self._notes = {
+            "heard_at_the_start": len(heard),
+            "heard_out_of_reach": sorted(heard - expected),
+            "not_heard_in_reach": sorted(expected - heard),
+        }
+        children.start(MEDIUM, "testbed.mininet.elsewhere", spec)
+        return False
+
+    def transport(self, medium_ready: Any) -> dict[str, Any]:
+        """A station needs to know nothing but its namespace."""
+        return {"kind": "hwsim", "babel_hello_s": None}
+
+    def descriptors(self, node: int) -> tuple[int, ...]:
+        """The namespace."""
+        return (self._stations.namespace(node),)
+
+    def hear(self, message: dict[str, Any]) -> None:
+        """Tell whoever moves the stations when the run begins: the first line of what a run prints."""
+        if "began" in message:
+            print(f"began {message['began'] / 1e9:.6f}", flush=True)
+
+    def notes(self) -> dict[str, Any]:
+        """Who heard whom at the start although the scenario's radio says otherwise."""
+        return self._notes
+
+    def close(self) -> None:
+        """Let go of the namespaces."""
+        self._stations.let_go()
+
+
+def run_repetition(
+    scenario: Scenario,
+    repetition: int,
+    listener: Listener,
+    report: Callable[[float], None],
+    folder: Path,
+    *,
+    attach: tuple[int, ...],
+) -> None:
+    """Run one repetition of a scenario, telling the listener everything."""
+    if len(attach) != scenario.nodes:
+        raise InputError(f"--attach: found {len(attach)} processes; allowed: one for each of {scenario.nodes} nodes")
+    if any(fault.kind not in ("crash", "restart") for fault in scenario.faults):
+        raise InputError("--attach: found faults of links; allowed: crash and restart, for the medium is not ours")
+    world = Attached(attach, scenario.radio or Radio())
+    Orchestrator(scenario, repetition, world, listener, report, folder).run_all()
