@@ -420,14 +420,19 @@ def _export(arguments: argparse.Namespace) -> int:
     from testbed.mininet.export import export
     from testbed.scenario import load
 
-    scenario = load(_locate(arguments.scenario), _overrides(arguments))
     if arguments.to != "mininet-wifi":
         raise InputError(f"--to: found {arguments.to}; allowed: mininet-wifi")
+    as_it_will_run = ["backend=mininet-wifi", "medium=wmediumd", "repeat=1"]
+    scenario = load(_locate(arguments.scenario), [*_overrides(arguments), *as_it_will_run])
     if arguments.file is None:
         print(export(scenario), end="")
     else:
-        arguments.file.write_text(export(scenario, arguments.file.name), encoding="utf-8")
-        arguments.file.chmod(0o755)
+        script = export(scenario, arguments.file.name)
+        try:
+            arguments.file.write_text(script, encoding="utf-8")
+            arguments.file.chmod(0o755)
+        except OSError as error:
+            raise InputError(f"--file {arguments.file}: {error.strerror}") from None
     return 0
 
 

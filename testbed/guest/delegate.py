@@ -67,7 +67,8 @@ def run_in_guest(
     finally:
         guest.run(["rm", "-rf", _SENT, _RUNS])
     if code not in (0, 1) or not printed:
-        raise _ERRORS.get(code, TestbedError)(said.last_words() or f"the run in the guest ended with {code}")
+        words = said.last_words() or f"the run in the guest ended with {code}"
+        raise _ERRORS.get(code, TestbedError)(words.replace(_RUNS, str(out)))
     path = out / Path(json.loads(printed)["run_dir"]).name
     _complete(path / "meta.json", guest)
     return path

@@ -131,9 +131,9 @@ if __name__ == "__main__":
 
 
 def export(scenario: Scenario, file: str = "script.py") -> str:
-    """The script; `InputError` if wmediumd, which it is for, cannot do what the scenario wants."""
-    on_wmediumd = scenario.model_copy(update={"backend": "mininet-wifi", "medium": WMEDIUMD, "repeat": 1})
-    beginning = Beginning(on_wmediumd, Streams(scenario.seed, 0))
+    """The script of a scenario with wmediumd; `InputError` if Mininet-WiFi cannot do what it wants."""
+    assert scenario.medium == WMEDIUMD, "a script has nobody who would start another medium"
+    beginning = Beginning(scenario, Streams(scenario.seed, 0))
     plan = plan_network(beginning)
     assert beginning.geometry is not None, "or the plan would have been refused"
     waypoints = {
@@ -147,7 +147,7 @@ def export(scenario: Scenario, file: str = "script.py") -> str:
         link=_shown(plan.link),
         propagation=_shown(plan.propagation),
         waypoints=_shown(waypoints),
-        scenario=on_wmediumd.to_yaml().replace("\\", "\\\\"),
+        scenario=scenario.to_yaml().replace("\\", "\\\\"),
     )
 
 

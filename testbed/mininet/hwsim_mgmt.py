@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from testbed.errors import BackendError
 from testbed.hwsim import hwsim, netlink
 from testbed.hwsim.netlink import attribute, generic, text, u32
 
@@ -17,20 +18,21 @@ USAGE = "usage: hwsim_mgmt -c -n NAME | -x NAME (a stand-in: it makes and delete
 
 def main(arguments: list[str]) -> int:
     """Do one thing; the exit code."""
+    match arguments:
+        case ["-c", "-n", name]:
+            wanted = attribute(hwsim.RADIO_NAME, text(name)), attribute(hwsim.REG_CUSTOM_REG, u32(0))
+            order = generic(hwsim.NEW_RADIO, *wanted)
+        case ["-x", name]:
+            order = generic(hwsim.DEL_RADIO, attribute(hwsim.RADIO_NAME, name.encode()))
+        case _:
+            print(USAGE, file=sys.stderr)
+            return 2
     try:
         with netlink.Socket(netlink.NETLINK_GENERIC) as asking:
-            family = netlink.family(asking, hwsim.FAMILY)
-            match arguments:
-                case ["-c", "-n", name]:
-                    wanted = attribute(hwsim.RADIO_NAME, text(name)), attribute(hwsim.REG_CUSTOM_REG, u32(0))
-                    number = asking.ask_number(family, generic(hwsim.NEW_RADIO, *wanted))
-                    print(f"Created radio {name} with ID {number}")
-                case ["-x", name]:
-                    asking.ask(family, generic(hwsim.DEL_RADIO, attribute(hwsim.RADIO_NAME, name.encode())))
-                case _:
-                    print(USAGE, file=sys.stderr)
-                    return 2
-    except OSError as error:
+            number = asking.ask_number(netlink.family(asking, hwsim.FAMILY), order)
+            if arguments[0] == "-c":
+                print(f"Created radio {name} with ID {number}")
+    except (OSError, BackendError) as error:
         print(f"hwsim_mgmt: {error}", file=sys.stderr)
         return 1
     return 0

@@ -2,9 +2,9 @@
 
 Node n is station sta(n+1). Positions come from the scenario's trajectories, never from Mininet-WiFi's mobility models.
 
-**wmediumd** has a radio model of its own: power and path loss in whole decibels, frame errors from a table by the signal
-strength. It is given the power that makes its range the scenario's, to a decibel; what becomes of frames within that range
-is wmediumd's to say. What it has no notion of is refused.
+**wmediumd** has a radio model of its own: power and path loss in whole decibels, frame errors from a table by the
+strength of the signal. It is given the power that makes its range the scenario's, to a decibel; what becomes of frames
+within that range is wmediumd's to say. What it has no notion of is refused.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ import threading
 import time
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -18,12 +19,14 @@ from testbed.hwsim.decide import Decisions
 from testbed.hwsim.hearing import GivenPairs, Places
 from testbed.hwsim.lock import Lock
 from testbed.hwsim.medium import Medium
-from testbed.mobility.trajectory import Position, standing
+from testbed.mobility.trajectory import Position, Trajectory, Waypoint, standing
 from testbed.radio.air import Air
 from testbed.radio.radio import Radio
 from testbed.streams import Streams
 from tests.hwsim.frames import EVERYONE, FAMILY, mac, raw, receivers
 
+WATCHERS: list[socket.socket] = []
+"""The ends of those who watch, the newest last."""
 Ends = tuple[socket.socket, socket.socket, threading.Thread, Medium]
 
 
@@ -31,10 +34,12 @@ def start(hearing: GivenPairs | Places) -> Ends:
     """A medium in a thread: the kernel's end, the orchestrator's end."""
     wire, kernels = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     control, orchestrators = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    for one in (kernels, orchestrators):
+    watcher, watchers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    WATCHERS.append(watchers)
+    for one in (kernels, orchestrators, watchers):
         one.settimeout(5)
     addresses, packer = [mac(node) for node in range(hearing.nodes)], hwsim.Packer(FAMILY, 2412)
-    medium = Medium(wire, control, lambda on_try: Decisions(hearing, Radio(), addresses, packer, Random(1)))
+    medium = Medium(wire, control, watcher, lambda on_try: Decisions(hearing, Radio(), addresses, packer, Random(1)))
     thread = threading.Thread(target=medium.run, daemon=True)
     thread.start()
     return kernels, orchestrators, thread, medium
@@ -63,6 +68,45 @@ def test_it_carries_frames_obeys_and_reports() -> None:
     assert report["frames"]["received"] == 4
     assert 0 <= report["lateness_ms"]["p50"] <= report["lateness_ms"]["max"] < 5000
     assert report["backlog"] == 1
+
+
+def test_a_watcher_learns_where_nodes_are_and_may_leave() -> None:
+    path = Trajectory((Waypoint(0.0, 0.0, 0.0), Waypoint(1000.0, 5000.0, 0.0)))
+    kernels, control, thread, _ = start(Places([path, standing(Position(7.0, 8.0, 9.0))], Air(Radio(), Streams(1, 0))))
+    watcher = WATCHERS[-1]
+
+    def where() -> dict[str, Any]:
+        watcher.send(b'{"do": "where", "reply": true}')
+        told: dict[str, Any] = json.loads(watcher.recv(4096))
+        return told
+
+    assert where() == {"done": "where", "run_ns": 0, "positions": [[0.0, 0.0, 0.0], [7.0, 8.0, 9.0]]}
+    say(control, do="start", epoch=time.monotonic_ns() - 100_000_000_000)
+    moved = where()
+    seconds = moved["run_ns"] / 1e9
+    assert 100.0 <= seconds < 160.0
+    assert abs(moved["positions"][0][0] - 5.0 * seconds) <= 5.0 * 0.05, "to within the time that positions are kept for"
+    watcher.close()
+    kernels.send(raw(0, EVERYONE))
+    assert receivers(kernels.recv(4096)) == [], "it goes on, and node 0 is far away"
+    control.send(b'{"do": "finish"}')
+    thread.join(5)
+    assert not thread.is_alive()
+
+
+def test_radios_may_have_other_addresses_than_stations() -> None:
+    """As the kernel does by itself: 42:... for the radio of station 02:..."""
+    radio_addresses = [bytes((0x42,)) + mac(node)[1:] for node in range(2)]
+    packer, stations = hwsim.Packer(FAMILY, 2412), [mac(0), mac(1)]
+    hearing = GivenPairs(2, [(0, 1)])
+    decisions = Decisions(hearing, Radio(), stations, packer, Random(1), radio_addresses=radio_addresses)
+    sent = hwsim.read_sent(raw(0, mac(1)))
+    assert sent is not None
+    decisions.take(sent._replace(transmitter=radio_addresses[0]), 0, 0)
+    told = decisions.land(0, 1 << 60)
+    assert hwsim.receiver(radio_addresses[1]) in told, "the frame goes to the radio of the station that it is for"
+    assert hwsim.receiver(stations[1]) not in told
+    assert decisions.lost == {}
 
 
 def test_it_places_nodes_for_a_trial() -> None:

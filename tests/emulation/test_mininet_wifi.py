@@ -1,0 +1,149 @@
+"""The same scenarios on a real Mininet-WiFi, wherever there is one: installed, or a checkout that is named.
+
+    TESTBED_MININET_WIFI=/path/to/mininet-wifi ./setup.sh test tests/emulation/test_mininet_wifi.py
+
+It is not in continuous integration, which can get it from nowhere; docs/evidence/mininet-wifi/ holds what it gave.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.backends import mininet_wifi
+from testbed.guest.host import Guest
+from testbed.guest.needs import find
+from testbed.mininet import found
+from testbed.mininet.export import export
+from testbed.mininet.inguest import shared_guest
+from testbed.run import Result, run
+from testbed.rundir import PROJECT
+from testbed.scenario import load
+
+SCENARIOS = PROJECT / "scenarios/mininet-wifi"
+SCRIPT = Path(__file__).with_name("mininet_in_guest.py")
+_WHY_NOT = mininet_wifi.missing()
+pytestmark = [
+    pytest.mark.xdist_group("guest"),
+    pytest.mark.skipif(_WHY_NOT is not None, reason=f"no Mininet-WiFi: {_WHY_NOT}"),
+]
+needs_wmediumd = pytest.mark.skipif(find("wmediumd") is None, reason="wmediumd is not installed")
+EITHER_MEDIUM = pytest.mark.parametrize("medium", ["ours", pytest.param("wmediumd", marks=needs_wmediumd)])
+
+
+@pytest.fixture
+def guest() -> Guest:
+    """The guest that runs share."""
+    return shared_guest()
+
+
+def run_it(name: str, out: Path, *overrides: str) -> tuple[Result, dict[str, Any]]:
+    """A run, and what its processes said at their end."""
+    result = run(load(SCENARIOS / f"{name}.yaml", list(overrides)), out)
+    ends: dict[str, Any] = json.loads((result.path / "rep-000/nodes/ends.json").read_bytes())
+    return result, ends
+
+
+@EITHER_MEDIUM
+def test_a_line_whose_ends_do_not_hear_each_other(medium: str, tmp_path: Path) -> None:
+    result, ends = run_it("line", tmp_path, f"medium={medium}")
+    assert result.summary["unmet"] == []
+    assert result.summary["metrics"]["entries"]["mean"] > 0
+    there = found.found()
+    assert there is not None
+    world = ends["world"]
+    assert (world["mininet_wifi"], world["medium"]) == (there.versions, medium)
+    assert world["heard_at_the_start"] == 4, "the middle hears both, and both hear the middle"
+    assert (world["heard_out_of_reach"], world["not_heard_in_reach"]) == ([], [])
+    beside, _ = run_it("line", tmp_path, "backend=hwsim")
+    verdicts = {name: check["verdict"] for name, check in result.summary["checks"].items()}
+    assert {name: check["verdict"] for name, check in beside.summary["checks"].items()} == verdicts
+
+
+@EITHER_MEDIUM
+def test_stations_that_move(medium: str, tmp_path: Path) -> None:
+    result, ends = run_it("mobile", tmp_path, f"medium={medium}")
+    assert result.summary["unmet"] == []
+    assert result.summary["metrics"]["entries"]["mean"] > 0
+    moved = ends["medium" if medium == "wmediumd" else "mininet-wifi"]
+    assert moved["pushes"] > 30
+    # Ours keeps positions for 50 ms, in which a station goes 25 cm; wmediumd has single precision.
+    assert moved["worst_m"] < (0.3 if medium == "ours" else 0.001)
+    geometry_at_the_end = json.loads(json.dumps(moved["positions"]))
+    assert len(geometry_at_the_end) == 6
+    assert result.summary["metrics"]["mean_degree"]["mean"] < 5, "not everybody hears everybody"
+
+
+@pytest.mark.parametrize("routing", ["babel", "batman"])
+def test_its_routing(routing: str, tmp_path: Path) -> None:
+    if routing == "batman" and find("batctl") is None:
+        pytest.skip("batctl is not installed")
+    result, ends = run_it("line", tmp_path, "algorithm.name=raymond-tree", f"routing={routing}")
+    assert result.summary["unmet"] == []
+    assert result.summary["metrics"]["entries"]["mean"] > 0
+    assert sum(ends["medium"]["routing"]["frames"].values()) > 0
+
+
+def test_its_command_line_while_agents_are_alive(tmp_path: Path) -> None:
+    typed = "nodes\nsta1 ping -c1 -W5 sta2\npy sta3.position\ndistance sta1 sta3\nsta2 ss -uln || netstat -uln\nexit\n"
+    line = str(SCENARIOS / "line.yaml")
+    ended = subprocess.run(
+        [sys.executable, "-m", "testbed.cli", "run", line, "--cli", "--out", str(tmp_path)],
+        input=typed,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=PROJECT,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "sta1 sta2 sta3" in ended.stderr
+    assert "1 packets received" in ended.stderr or "1 received" in ended.stderr
+    assert "[60.0, 5.0, 0.0]" in ended.stderr
+    assert "The distance between sta1 and sta3 is 60.0 meters" in ended.stderr
+    assert ":7700" in ended.stderr, "the agent's socket"
+    assert "safety        ok" in ended.stdout
+
+
+@pytest.mark.parametrize("medium", ["ours", pytest.param("wmediumd", marks=needs_wmediumd)])
+def test_nothing_is_left_of_a_run_that_is_killed(guest: Guest, medium: str) -> None:
+    seen = attempt(guest, "kill", "--set", f"medium={medium}")
+    for number in ("SIGKILL", "SIGTERM", "SIGINT"):
+        assert seen[number]["began"], number
+        assert seen[number]["before"][0] == 3, "radios"
+        assert (seen[number]["gone"], seen[number]["left"]) == (True, []), number
+
+
+def test_two_runs_at_a_time(guest: Guest) -> None:
+    seen = attempt(guest, "two")
+    assert seen["both"]
+    assert len(set(seen["radios"])) == 6
+    assert seen["gone"]
+
+
+@needs_wmediumd
+def test_the_script_of_a_scenario(guest: Guest, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    script = tmp_path / "mobile.py"
+    script.write_text(export(load(SCENARIOS / "mobile.yaml", ["medium=wmediumd", "duration=16"])))
+    said: list[bytes] = []
+    code = guest.run(["python", "/tmp/mobile.py", "--out", "/tmp/runs"], send={"/tmp/mobile.py": script},
+                     timeout_s=250, stdout=said.append, bring=[("/tmp/runs", tmp_path)])  # fmt: skip
+    printed = b"".join(said).decode()
+    assert code == 0, printed + capfd.readouterr().err
+    assert "safety        ok" in printed
+    assert "starvation    ok" in printed
+    guest.run(["rm", "-rf", "/tmp/runs", "/tmp/mobile.py"])
+
+
+def attempt(guest: Guest, what: str, *arguments: str) -> Any:
+    """One part of the script, in the guest."""
+    said: list[bytes] = []
+    errors: list[bytes] = []
+    code = guest.run(["python", "mininet_in_guest.py", what, *arguments], send={"/tmp/mininet_in_guest.py": SCRIPT},
+                     timeout_s=500, stdout=said.append, stderr=errors.append)  # fmt: skip
+    assert code == 0, b"".join(errors).decode()
+    return json.loads(b"".join(said))
