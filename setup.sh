@@ -100,6 +100,7 @@ install_mininet_wifi() {
             "the checkout, as its util/install.sh does, or name it: MININET=/path/to/mininet ./setup.sh --mininet-wifi ..."
     pip_install_copy "$source"
     install_mininet_wifi_programs || exit 3
+    command -v hwsim_mgmt >/dev/null 2>&1 || "$venv/bin/python" -m testbed.mininet.hwsim_mgmt "$venv/bin"
     "$venv/bin/python" -m testbed.mininet.found || exit 3
 }
 
@@ -186,6 +187,8 @@ if [ "${1:-}" = test ]; then
     shift
     offer_guest_packages
     install dev '.[dev]'
+    # A checkout that is named is to be tested with.
+    [ -z "${TESTBED_MININET_WIFI:-}" ] || install_mininet_wifi "$TESTBED_MININET_WIFI"
     run_suite "$@"
 fi
 if [ "${1:-}" = --guest ]; then

@@ -9,7 +9,8 @@ import platform
 from typing import Any
 
 from testbed.backends.registry import BACKENDS
-from testbed.guest.needs import missing
+from testbed.guest.needs import find, missing
+from testbed.mininet import found
 
 EXTRAS = {
     # extra: (what it is for, a module it brings)
@@ -28,10 +29,11 @@ def examine() -> dict[str, Any]:
         backends[name] = {"ok": lacking is None, "missing": lacking}
     extras = {}
     for name, (purpose, module) in EXTRAS.items():
-        found = importlib.util.find_spec(module) is not None
-        fix = None if found else f"./setup.sh pip install -e '.[{name}]' in the project's folder"
-        extras[name] = {"ok": found, "purpose": purpose, "fix": fix}
+        is_there = importlib.util.find_spec(module) is not None
+        fix = None if is_there else f"./setup.sh pip install -e '.[{name}]' in the project's folder"
+        extras[name] = {"ok": is_there, "purpose": purpose, "fix": fix}
     lacking = missing()
+    wmediumd = find("wmediumd")
     return {
         "python": platform.python_version(),
         "system": platform.platform(),
@@ -39,6 +41,7 @@ def examine() -> dict[str, Any]:
         "root": os.geteuid() == 0,
         "backends": backends,
         "guest": {"ok": lacking is None, "missing": lacking},
+        "mininet_wifi": {"found": found.describe(), "tried": list(found.TRIED), "wmediumd": wmediumd},
         "extras": extras,
     }
 
@@ -51,6 +54,10 @@ def render(facts: dict[str, Any]) -> str:
         lines.append(f"  {name:12} {'ok' if backend['ok'] else 'cannot run: ' + backend['missing']}")
     guest = facts["guest"]
     lines.append(f"guest          {'ok' if guest['ok'] else 'cannot run: ' + guest['missing']}")
+    wifi = facts["mininet_wifi"]
+    lines.append(f"mininet-wifi   {wifi['found']}")
+    wmediumd = wifi["wmediumd"] or "not found; only `medium: wmediumd` needs it: Mininet-WiFi's util/install.sh -l"
+    lines.append(f"  {'wmediumd':12} {wmediumd}")
     lines.append("extras")
     for name, extra in facts["extras"].items():
         lines.append(f"  {name:12} {'ok' if extra['ok'] else 'not installed'}: {extra['purpose']}")

@@ -18,10 +18,10 @@ from testbed.guest.needs import find
 
 CHECKOUT = "TESTBED_MININET_WIFI"
 """The environment variable that names a checkout of Mininet-WiFi."""
-TRIED = ("2.7",)
+TRIED = ("2.7", "2.6")
 """The versions that were tried and work."""
 OLDEST = (2, 6)
-"""Older ones are known not to work: see docs/mininet-wifi.md."""
+"""Older ones do not work: 2.5 needs more packages than there are here, 2.4.3 imports what only Python 2 had."""
 MODULES = {
     # module: the distribution that has it
     "matplotlib": "matplotlib",
