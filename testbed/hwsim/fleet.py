@@ -10,6 +10,7 @@ from contextlib import suppress
 from fcntl import ioctl
 
 from testbed.hwsim import kernel, netlink
+from testbed.hwsim.guardian import Guardian
 from testbed.hwsim.names import PREFIX_LENGTH, address, broadcast_address
 from testbed.hwsim.netlink import attribute
 from testbed.radio.radio import Radio
@@ -79,6 +80,7 @@ class Fleet:
         self.stations: list[Station] = []
         self.on_let_go: list[Callable[[], None]] = []
         """What else a forked process is to close."""
+        self.guardian: Guardian | None = None
 
     @property
     def nodes(self) -> int:
@@ -113,6 +115,17 @@ class Fleet:
         with kernel.namespace_kept():
             kernel.enter_namespace(self.stations[node].namespace)
             return socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+
+    def guard(self) -> None:
+        """Have the radios destroyed if this process is killed."""
+        self.guardian = Guardian([station.generic for station in self.stations])
+        self.on_let_go.append(self.guardian.forget)
+
+    def dismiss_guardian(self) -> None:
+        """The radios are gone."""
+        if self.guardian is not None:
+            self.guardian.dismiss()
+            self.guardian = None
 
     def introduce(self, node: int) -> None:
         """Tell a station's kernel who has which address, so that nobody asks by broadcast."""

@@ -223,7 +223,8 @@ class Medium:
             answer |= {"run_ns": run_ns, "positions": hearing.where(run_ns)}
         else:
             raise BackendError(f"the medium cannot {what} here")
-        self.decisions.forget()
+        if what != "where":
+            self.decisions.forget()
         if said.get("reply"):
             control.send(json.dumps(answer).encode())
 

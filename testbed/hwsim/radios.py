@@ -3,10 +3,11 @@
 **Nothing stays behind, whatever happens.** The namespaces have no names: they are held by descriptors of this process
 and by the stations in them, and go when these go. The radios are made from within a namespace of the run, the air; the
 kernel returns radios made in the machine's own namespace to it when theirs ends, but destroys those made elsewhere. So
-`kill -9` leaves nothing once the stations are dead, which the kernel sees to as well (`testbed.withparent`). The
-air also keeps runs apart: each has a medium of its own, and none meets radios that the machine had before. (hwsim's
-DESTROY_RADIO_ON_CLOSE is not used: it minds the number of the closing socket only, so that any netlink socket of the
-same number, in whatever namespace, would take the radios with it.)
+`kill -9` leaves nothing once the stations are dead, which the kernel sees to as well (`testbed.withparent`), but for
+radios with a frame on the air, for which there is a guardian (`guardian.py`). The air also keeps runs apart: each has a
+medium of its own, and none meets radios that the machine had before. (hwsim's DESTROY_RADIO_ON_CLOSE is not used: it
+minds the number of the closing socket only, so that any netlink socket of the same number, in whatever namespace, would
+take the radios with it.)
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ class Radios(Fleet):
         self._lock.take()
         try:
             self._make()
+            self.guard()
         except OSError as error:
             self.close()
             raise BackendError(f"cannot set up {self.nodes} virtual radios: {error}") from error
@@ -71,6 +73,7 @@ class Radios(Fleet):
         for node in sorted(self._with_radio):
             self._destroy(node)
         self._with_radio.clear()
+        self.dismiss_guardian()
         self._lock.release()
         self.let_go()
         self.stations.clear()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from testbed.stations.control import Control, become_child
 
 
@@ -15,3 +17,7 @@ def main(control: Control) -> None:
             control.send({"began": order["epoch"]})
         elif order["do"] == "finish":
             control.send({"end": {"lateness_ms": None}})
+
+
+if __name__ == "__main__":
+    main(Control.inherited(int(sys.argv[1])))

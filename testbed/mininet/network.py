@@ -26,16 +26,17 @@ import sys
 import threading
 import time
 import traceback
+from contextlib import suppress
 from math import dist
 from typing import Any
 
 from testbed.beginning import Beginning
-from testbed.errors import TestbedError, one_line
+from testbed.errors import BackendError, TestbedError, one_line
 from testbed.guest.needs import SYSTEM_PATHS
 from testbed.mininet import cage, hwsim_mgmt
 from testbed.mininet.found import load
 from testbed.mininet.plan import WMEDIUMD, NetworkPlan, plan_network, position_text
-from testbed.mininet.wmediumd import Wmediumd
+from testbed.mininet.wmediumd import WMEDIUMD_DIED, Wmediumd
 from testbed.mobility.trajectory import Position, Trajectory
 from testbed.scenario import loads
 from testbed.stations.control import Control, become_child
@@ -49,24 +50,26 @@ class Network:
     """A network that was built, and where its stations are."""
 
     def __init__(self, plan: NetworkPlan, paths: list[Trajectory]) -> None:
-        self._plan = plan
         self._paths = paths
+        self._told: dict[int, Position] = {}
         self._watch: socket.socket | None = None
         self.pushes = 0
         self.worst_m = 0.0
         """The farthest that a station was, according to the medium, from where it had been put."""
         self.net, self.stations = build(plan)
-        self._wmediumd = Wmediumd() if plan.medium == WMEDIUMD else None
+        self.wmediumd = Wmediumd() if plan.medium == WMEDIUMD else None
 
     def push(self, t: float, elsewhere: dict[int, Position] | None = None) -> None:
-        """Put all stations where they are at a time, and see that the medium believes the same."""
-        told = {node: (elsewhere or {}).get(node) or path.at(t) for node, path in enumerate(self._paths)}
-        for node, position in told.items():
+        """Put all stations that have moved where they are at a time, and see that the medium believes the same."""
+        for node, path in enumerate(self._paths):
+            position = (elsewhere or {}).get(node) or path.at(t)
+            if position == self._told.get(node):
+                continue
+            self._told[node] = position
             self.stations[node].setPosition(position_text(position))
-        self.pushes += 1
-        if self._wmediumd is not None:
-            for node, position in told.items():
-                self._note(position, self._wmediumd.put(self.stations[node].wintfs[0].mac, position))
+            self.pushes += 1
+            if self.wmediumd is not None:
+                self._note(position, self.wmediumd.put(self.stations[node].wintfs[0].mac, position))
 
     def watch(self, medium: socket.socket) -> None:
         """From now on our own medium is asked where stations are."""
@@ -130,10 +133,14 @@ class Server:
 
     def serve(self) -> None:
         """Until nobody is there any more."""
-        due = 0.0
+        due, wmediumd = 0.0, self._network.wmediumd
+        watched = [self._control.fileno(), *([] if wmediumd is None else [wmediumd.fileno()])]
         while True:
             wait_s = None if self._epoch_ns is None else max(0.0, due - time.monotonic())
-            if select.select([self._control], [], [], wait_s)[0]:
+            ready = select.select(watched, [], [], wait_s)[0]
+            if wmediumd is not None and wmediumd.fileno() in ready:
+                raise BackendError(WMEDIUMD_DIED)  # it says nothing unless it is asked
+            if ready:
                 message, descriptors = self._control.receive()
                 if message is None:
                     os._exit(0)
@@ -142,6 +149,11 @@ class Server:
                 self._network.push(max(0.0, (time.monotonic_ns() - self._epoch_ns) / 1e9))
                 self._network.compare()
                 due = time.monotonic() + PUSH_EVERY_S
+
+    def fail(self, error: Exception) -> None:
+        """Say what has happened, as long as somebody listens."""
+        with suppress(OSError):
+            self._control.send({"failed": one_line(f"Mininet-WiFi: {error}"[:500])})
 
     def _obey(self, message: dict[str, Any], descriptors: list[int]) -> None:
         what = message["do"]
@@ -197,8 +209,6 @@ def prepare_surroundings() -> None:
         hwsim_mgmt.write_stand_in(programs)
     os.environ.update(TMPDIR=str(cage.WORK), MPLBACKEND="Agg", MPLCONFIGDIR=str(cage.WORK), HOME=str(cage.WORK))
     logging.basicConfig(handlers=[logging.NullHandler()])  # or it would send everybody's log to a file in /tmp
-    if not os.path.exists("/var/run"):
-        os.symlink("/run", "/var/run")
 
 
 def present(network: Network, control: Control) -> None:
@@ -230,8 +240,9 @@ def _serve_or_die(server: Server) -> None:
     """A network that nobody moves any more is of no use."""
     try:
         server.serve()
-    except BaseException:
+    except Exception as error:
         traceback.print_exc()
+        server.fail(error)
         raise
     finally:
         os._exit(1)
@@ -243,3 +254,7 @@ def main(control: Control) -> None:
     spec, _ = control.receive()
     assert spec is not None
     cage.enter(lambda: live(control, spec))
+
+
+if __name__ == "__main__":
+    main(Control.inherited(int(sys.argv[1])))

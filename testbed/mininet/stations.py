@@ -6,12 +6,14 @@ import os
 import select
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from testbed.errors import BackendError, one_line
 from testbed.hwsim import kernel
 from testbed.hwsim.fleet import Fleet, Station
+from testbed.hwsim.guardian import destroy_radios
 from testbed.hwsim.names import address
 from testbed.mininet.plan import interface_of
 from testbed.mobility.trajectory import Position
@@ -43,6 +45,7 @@ class MininetStations(Fleet):
         try:
             self.control.send(self._spec)
             self._meet(time.monotonic() + _PATIENCE_S + _SECONDS_PER_STATION * self._spec["nodes"])
+            self.guard()
             for node, station in enumerate(self.stations):
                 station.silence_ipv6()
                 self.introduce(node)
@@ -55,7 +58,11 @@ class MininetStations(Fleet):
         self.close()
 
     def close(self) -> None:
-        """End the process, and with it everything that it has made."""
+        """Destroy the radios, and end the process, with it everything else that it has made."""
+        for station in self.stations:
+            with suppress(OSError):
+                destroy_radios(station.generic)
+        self.dismiss_guardian()
         if self._process is not None:
             self._process.kill()
             self._process.wait()

@@ -11,6 +11,7 @@ from testbed.errors import BackendError
 from testbed.mobility.trajectory import Position
 
 SOCKET = "/var/run/wmediumd.sock"
+WMEDIUMD_DIED = "wmediumd died: everybody hears everybody since"
 _REQUEST = struct.Struct("!B6s3f")
 _ANSWER = struct.Struct("!BB6s3fB")
 _POSITION_UPDATE, _POSITION_UPDATED, _SUCCESS = 13, 14, 0
@@ -27,6 +28,10 @@ class Wmediumd:
             raise BackendError(f"wmediumd does not answer at {path}: {error.strerror}") from None
         self._answers = self._socket.makefile("rb")
 
+    def fileno(self) -> int:
+        """For selectors: ready when it has gone."""
+        return self._socket.fileno()
+
     def put(self, mac: str, position: Position) -> Position:
         """Say where a station is; returns where wmediumd believes it to be."""
         address = bytes.fromhex(mac.replace(":", ""))
@@ -36,7 +41,7 @@ class Wmediumd:
         except OSError:
             answer = b""
         if len(answer) < _ANSWER.size:
-            raise BackendError("wmediumd died: everybody hears everybody since")
+            raise BackendError(WMEDIUMD_DIED)
         kind, _, who, x, y, z, result = _ANSWER.unpack(answer)
         if (kind, who, result) != (_POSITION_UPDATED, address, _SUCCESS):
             raise BackendError(f"wmediumd refuses to move a station: answer {kind}, result {result}")

@@ -157,37 +157,51 @@ def edge() -> dict[str, Any]:
     return result
 
 
-def _orchestrate(ready: socket.socket, survives: bool) -> None:
-    """A run that is going to be killed: radios, a medium, stations in their namespaces, and perhaps a survivor."""
+def _orchestrate(ready: socket.socket, what: str) -> None:
+    """A run that is going to be killed: radios, a medium, stations in their namespaces; perhaps one is a survivor, or
+    the medium is slow and all stations have a frame on the air."""
     places, radio = geometry([[0, 0], [80, 0], [160, 0]], "{range: 100}")
-    with Radios("doomed", 3, radio) as made, MediumProcess(made, Plan(places)):
+    with Radios("doomed", 3, radio) as made, MediumProcess(made, Plan(places)) as medium:
+        if what == "in flight":
+            introduce(sockets(made))
+            os.kill(medium.pid, signal.SIGSTOP)
         for node in range(3):
             parent = os.getpid()
             if os.fork() == 0:
-                if not (survives and node == 0):
+                if not (what == "survivor" and node == 0):
                     die_with_parent(parent)
                 made.enter(node)
-                ready.send(str(os.getpid()).encode())
-                time.sleep(120)
+                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+                    one.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+                    one.sendto(b"last words", (broadcast_address(), PORT))
+                    ready.send(str(os.getpid()).encode())
+                    time.sleep(120)
                 os._exit(0)
+        assert made.guardian is not None
+        ready.send(str(made.guardian.pid).encode())
         time.sleep(120)
 
 
 def killed() -> dict[str, Any]:
-    """kill -9 of an orchestrator: nothing stays, unless a process survives; then `clean` finds what it holds."""
+    """kill -9 of an orchestrator: nothing stays, unless a process survives and the guardian does not; then `clean`
+    finds what that process holds."""
     result: dict[str, Any] = {}
     before = devices()
-    for survives in (False, True):
+    for what in ("none", "in flight", "survivor"):
+        survives = what == "survivor"
         ready, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         run = os.fork()
         if run == 0:
             try:
-                _orchestrate(theirs, survives)
+                _orchestrate(theirs, what)
             finally:
                 os._exit(1)
         theirs.close()
-        stations = [int(ready.recv(64)) for _ in range(3)]
+        *stations, guardian = sorted(int(ready.recv(64)) for _ in range(4))
+        guardian, stations = stations[0], [*stations[1:], guardian]  # it was there before them
         during, alive = devices() - before, lock.is_alive("doomed")
+        if survives:
+            os.kill(guardian, signal.SIGKILL)
         os.kill(run, signal.SIGKILL)
         os.waitpid(run, 0)
         until = time.monotonic() + 10
@@ -198,8 +212,9 @@ def killed() -> dict[str, Any]:
             spared = devices() - before
         if survives:
             os.kill(stations[0], signal.SIGKILL)
+            time.sleep(0.5)
         told = {"during": during, "alive": alive, "left": left, "cleaned": cleaned, "spared": spared}
-        result["survivor" if survives else "none"] = told | {"after": devices() - before, "again": clean()}
+        result[what] = told | {"after": devices() - before, "again": clean()}
     return result
 
 

@@ -72,6 +72,7 @@ def test_what_was_killed_leaves_nothing_and_what_lives_is_let_be(attempt: Try) -
     got = attempt("killed")
     common = {"during": 3, "alive": True, "spared": 2, "after": 0, "again": []}
     assert got["none"] == common | {"left": [], "cleaned": ["doomed"]}
+    assert got["in flight"] == common | {"left": [], "cleaned": ["doomed"]}, "a frame on the air keeps nothing alive"
     assert got["survivor"] == common | {"left": ["tbdoomed-0"], "cleaned": ["tbdoomed-0", "doomed"]}
 
 

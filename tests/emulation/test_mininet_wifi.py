@@ -71,11 +71,9 @@ def test_stations_that_move(medium: str, tmp_path: Path) -> None:
     assert result.summary["unmet"] == []
     assert result.summary["metrics"]["entries"]["mean"] > 0
     moved = ends["medium" if medium == "wmediumd" else "mininet-wifi"]
-    assert moved["pushes"] > 30
+    assert moved["pushes"] > 100
     # Ours keeps positions for 50 ms, in which a station goes 25 cm; wmediumd has single precision.
     assert moved["worst_m"] < (0.3 if medium == "ours" else 0.001)
-    geometry_at_the_end = json.loads(json.dumps(moved["positions"]))
-    assert len(geometry_at_the_end) == 6
     assert result.summary["metrics"]["mean_degree"]["mean"] < 5, "not everybody hears everybody"
 
 
