@@ -9,7 +9,7 @@
 #                                                what it needs (docs/mininet-wifi.md); as root for Debian's packages
 #
 # The environment lives in .venv beside this file (or in $TESTBED_VENV). Setting up again costs nothing: a stamp
-# holds the fingerprint of what was installed.
+# holds the fingerprint of what was installed. Only Mininet-WiFi is installed anew whenever it is named.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -17,6 +17,9 @@ venv=${TESTBED_VENV:-$root/.venv}
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 die() { say "$*"; exit 3; }
+refuse() { say "$*"; exit 2; }
+scratch=
+trap '[ -z "$scratch" ] || rm -rf "$scratch"' EXIT
 
 find_python() {
     local candidate
@@ -90,8 +93,13 @@ install_guest_packages() {
 # compiler: `mnexec` is taken out of Debian's package, and stand-ins for other helpers are the project's own.
 install_mininet_wifi() {
     local source=$1 mininet
-    [ -n "$source" ] || die "--mininet-wifi: name a checkout of Mininet-WiFi, or what pip is to install"
-    if [ -e "$source" ] && [ ! -f "$source/mn_wifi/net.py" ]; then die "$source: not a checkout of Mininet-WiFi (no mn_wifi/net.py)"; fi
+    case $source in
+        '') refuse "--mininet-wifi: name a checkout of Mininet-WiFi, or what pip is to install" ;;
+        .*|/*) [ -e "$source" ] || refuse "--mininet-wifi $source: no such file or folder" ;;
+    esac
+    if [ -d "$source" ] && [ ! -f "$source/mn_wifi/net.py" ]; then
+        refuse "--mininet-wifi $source: not a checkout of Mininet-WiFi (no mn_wifi/net.py)"
+    fi
     install mininet-wifi '.[mininet-wifi]'
     mininet=$(find_mininet "$source")
     if [ -n "$mininet" ]; then pip_install_copy "$mininet"; fi
@@ -116,16 +124,17 @@ find_mininet() {
 # Installs from a copy, so that nothing is built in somebody's checkout. Both import themselves while they are set up, so
 # they are built with what is installed, not in isolation.
 pip_install_copy() {
-    local source=$1 copy=
-    if [ -d "$source" ]; then
-        copy=$(mktemp -d)
-        (cd "$source" && tar -c --exclude=.git --exclude='*/.git' .) | tar -x -C "$copy"
-        source=$copy
-    fi
+    local source=$1
     say "installing $1"
+    if [ -d "$source" ]; then
+        scratch=$(mktemp -d)
+        (cd "$source" && tar -c --exclude=.git --exclude='*/.git' .) | tar -x -C "$scratch"
+        source=$scratch
+    fi
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
-        --force-reinstall "$source" || { [ -z "$copy" ] || rm -rf "$copy"; die "pip cannot install $1"; }
-    [ -z "$copy" ] || rm -rf "$copy"
+        --force-reinstall "$source" || die "pip cannot install $1"
+    [ -z "$scratch" ] || rm -rf "$scratch"
+    scratch=
 }
 
 # What Mininet-WiFi calls: Debian's packages as root; mnexec goes into the environment.
@@ -151,14 +160,14 @@ install_mininet_wifi_programs() {
 }
 
 fetch_mnexec() {
-    local folder
-    folder=$(mktemp -d)
     say "taking mnexec out of Debian's package mininet"
-    if (cd "$folder" && chmod 755 . && apt-get download -qq mininet >/dev/null 2>&1 && dpkg-deb -x mininet_*.deb .); then
-        command install -m 755 "$folder/usr/bin/mnexec" "$venv/bin/mnexec"
+    scratch=$(mktemp -d)
+    if (cd "$scratch" && chmod 755 . && apt-get download -qq mininet >/dev/null 2>&1 && dpkg-deb -x mininet_*.deb .); then
+        command install -m 755 "$scratch/usr/bin/mnexec" "$venv/bin/mnexec"
     fi
-    rm -rf "$folder"
-    [ -x "$venv/bin/mnexec" ] || { say "mnexec is missing and Debian's package mininet cannot be fetched"; return 1; }
+    rm -rf "$scratch"
+    scratch=
+    [ -x "$venv/bin/mnexec" ] || { say "mnexec is missing: apt-get update, or apt-get install mininet (as root)"; return 1; }
 }
 
 # For the suite: continuous integration gets everything, others are told.
@@ -191,13 +200,12 @@ if [ "${1:-}" = test ]; then
     [ -z "${TESTBED_MININET_WIFI:-}" ] || install_mininet_wifi "$TESTBED_MININET_WIFI"
     run_suite "$@"
 fi
-if [ "${1:-}" = --guest ]; then
-    shift
-    install_guest_packages || exit 3
-fi
-if [ "${1:-}" = --mininet-wifi ]; then
-    install_mininet_wifi "${2:-}"
-    shift 2
-fi
+while true; do
+    case ${1:-} in
+        --guest) install_guest_packages || exit 3 ; shift ;;
+        --mininet-wifi) install_mininet_wifi "${2:-}" ; shift 2 ;;
+        *) break ;;
+    esac
+done
 install core '.'
 [ $# -eq 0 ] || exec "$@"

@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument(
         "--attach",
         metavar="PID,...",
-        type=_numbers,
+        type=_processes,
         default=(),
         help="run on stations of a Mininet-WiFi network that is up: a process in each, in order",
     )
@@ -190,8 +190,11 @@ def _add_overrides(command: argparse.ArgumentParser) -> None:
     command.add_argument("--backend", metavar="B", help="short for --set backend=B")
 
 
-def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(map(int, text.split(",")))
+def _processes(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(map(int, text.split(",")))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"found {text!r}; allowed: numbers of processes, such as 120,121") from None
 
 
 def _add_checkout(command: argparse.ArgumentParser) -> None:

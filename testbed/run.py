@@ -76,6 +76,8 @@ def run(scenario: Scenario, out: Path, report: Report = no_report, wishes: Wishe
     is_attached = bool(wishes.attach) and scenario.backend == "mininet-wifi"
     backend = importlib.import_module(_ATTACHED) if is_attached else load_backend(scenario.backend)
     asked = wishes.of(backend, scenario.backend)
+    if getattr(backend, "check", None) is not None:
+        backend.check(scenario, **asked)
     if getattr(backend, "run_elsewhere", None) is not None:
         if not backend.runs_here():
             path = backend.run_elsewhere(scenario, out, report, **asked)

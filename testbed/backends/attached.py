@@ -4,6 +4,7 @@ between the stations, and where they are, is that somebody's business.
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,22 @@ from testbed.stations.orchestrator import Orchestrator
 from testbed.stations.world import WorldOfStations
 
 REAL_TIME = True
+
+
+def check(scenario: Scenario, *, attach: tuple[int, ...]) -> None:
+    """Refuse what only who has built the stations could do."""
+    if len(attach) != scenario.nodes:
+        raise InputError(f"--attach: found {len(attach)} processes; allowed: one for each of {scenario.nodes} nodes")
+    for process in attach:
+        try:
+            os.stat(f"/proc/{process}/ns/net")
+        except OSError as error:
+            allowed = "processes in the namespaces of stations"
+            raise InputError(f"--attach: found {process} ({error.strerror}); allowed: {allowed}") from None
+    if any(fault.kind not in ("crash", "restart") for fault in scenario.faults):
+        raise InputError("--attach: found faults of links; allowed: crash and restart, for the medium is not ours")
+    if scenario.routing != "builtin":
+        raise InputError(f"--attach: found routing {scenario.routing}; allowed: builtin, for the kernels are not ours")
 
 
 class Attached(WorldOfStations):
@@ -74,9 +91,5 @@ def run_repetition(
     attach: tuple[int, ...],
 ) -> None:
     """Run one repetition of a scenario, telling the listener everything."""
-    if len(attach) != scenario.nodes:
-        raise InputError(f"--attach: found {len(attach)} processes; allowed: one for each of {scenario.nodes} nodes")
-    if any(fault.kind not in ("crash", "restart") for fault in scenario.faults):
-        raise InputError("--attach: found faults of links; allowed: crash and restart, for the medium is not ours")
     world = Attached(attach, scenario.radio or Radio())
     Orchestrator(scenario, repetition, world, listener, report, folder).run_all()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import signal
+import termios
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -20,6 +21,7 @@ from testbed.beginning import Beginning
 from testbed.errors import BackendError, InputError
 from testbed.guest.needs import find
 from testbed.guest.needs import missing as missing_for_guest
+from testbed.hwsim import babel
 from testbed.mininet.found import lacking
 from testbed.mininet.plan import WMEDIUMD, plan_network
 from testbed.progress import Report
@@ -50,11 +52,15 @@ def runs_here() -> bool:
     return hwsim_runs_here()
 
 
-def check(scenario: Scenario, *, pcap: bool = False) -> None:
-    """`InputError` if Mininet-WiFi, or the medium that is asked for, cannot do what the scenario wants."""
+def check(scenario: Scenario, *, pcap: bool = False, cli: bool = False) -> None:
+    """Refuse what Mininet-WiFi, or the medium that is asked for, cannot do, and what is not installed."""
     plan_network(Beginning(scenario, Streams(scenario.seed, 0)))
     if pcap and scenario.medium == WMEDIUMD:
         raise InputError("--pcap: found medium wmediumd; allowed: ours, which sees every try of a frame")
+    if scenario.routing == "babel":
+        babel.program()
+    if scenario.routing == "batman" and find("batctl") is None:
+        raise BackendError("routing batman needs batctl, which is not installed: `apt-get install batctl` (as root)")
     if scenario.medium == WMEDIUMD and find("wmediumd") is None:
         raise BackendError("medium wmediumd: wmediumd is not installed; Mininet-WiFi's util/install.sh -l builds it")
 
@@ -64,7 +70,6 @@ def run_elsewhere(scenario: Scenario, out: Path, report: Report, *, pcap: bool =
     from testbed.guest.delegate import run_in_guest
     from testbed.mininet.inguest import shared_guest
 
-    check(scenario, pcap=pcap)
     options = [*(["--pcap"] if pcap else []), *(["--cli"] if cli else [])]
     return run_in_guest(scenario, out, report, *options, guest=shared_guest(), is_interactive=cli)
 
@@ -77,6 +82,7 @@ class MininetWifi(WorldOfStations):
         self._made = ExitStack()
         self._has_cli = self._is_open = cli
         self._notes: dict[str, Any] = {}
+        self._terminal: Terminal | None = None
 
     def open(self, children: Children, beginning: Beginning, spec: dict[str, Any]) -> bool:
         """Build the network, start the medium, and see that it works."""
@@ -109,6 +115,7 @@ class MininetWifi(WorldOfStations):
         }
         set_up(stations, scenario)
         if self._has_cli:
+            self._terminal = Terminal()
             stations.control.send({"do": "cli"}, 0, 2)
         return True
 
@@ -135,7 +142,8 @@ class MininetWifi(WorldOfStations):
         """The user has left the command line."""
         if message.get("cli") == "closed":
             self._is_open = False
-            _take_terminal_back()
+            if self._terminal is not None:
+                self._terminal.take_back()
 
     def is_held(self) -> bool:
         """For as long as the command line is open."""
@@ -148,15 +156,24 @@ class MininetWifi(WorldOfStations):
     def close(self) -> None:
         """The cage goes, and all that is in it."""
         self._made.close()
-        if self._is_open:
-            _take_terminal_back()
+        if self._is_open and self._terminal is not None:
+            self._terminal.take_back()
 
 
-def _take_terminal_back() -> None:
-    if os.isatty(0):
+class Terminal:
+    """A user's terminal, which somebody else is given for a while, who may not leave it as it was."""
+
+    def __init__(self) -> None:
+        self._settings = termios.tcgetattr(0) if os.isatty(0) else None
+
+    def take_back(self) -> None:
+        """Be in the foreground again, with the settings of before."""
+        if self._settings is None:
+            return
         before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
-        with suppress(OSError):
+        with suppress(OSError, termios.error):
             os.tcsetpgrp(0, os.getpgrp())
+            termios.tcsetattr(0, termios.TCSADRAIN, self._settings)
         signal.signal(signal.SIGTTOU, before)
 
 
@@ -171,6 +188,5 @@ def run_repetition(
     cli: bool = False,
 ) -> None:
     """Run one repetition of a scenario, telling the listener everything."""
-    check(scenario, pcap=pcap)
     world = MininetWifi(folder / "air.pcap" if pcap else None, cli=cli)
     Orchestrator(scenario, repetition, world, listener, report, folder).run_all()

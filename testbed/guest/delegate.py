@@ -91,9 +91,11 @@ class _Said:
         self._said: list[str] = []
 
     def take(self, data: bytes) -> None:
-        if self._is_shown:
+        if self._is_shown:  # there is no progress in it, but whatever programs print
             sys.stderr.buffer.write(data)
             sys.stderr.flush()
+            self._rest = (self._rest + data)[-1000:]
+            return
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             try:
@@ -105,5 +107,5 @@ class _Said:
 
     def last_words(self) -> str:
         """What it said last, without our name, which is said again."""
-        lines = [*self._said, self._rest.decode(errors="replace")]
+        lines = [*self._said, *self._rest.decode(errors="replace").splitlines()]
         return next((line.removeprefix("testbed: ") for line in reversed(lines) if line.strip()), "")

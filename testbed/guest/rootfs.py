@@ -108,7 +108,7 @@ def _stamp(path: Path) -> list[object]:
 
 
 def _newest_change(folder: Path) -> list[int]:
-    changes = [path.stat().st_mtime_ns for path in folder.rglob("*.py")]
+    changes = [path.stat().st_mtime_ns for path in folder.rglob("*") if path.suffix != ".pyc"]
     return [len(changes), max(changes, default=0)]
 
 

@@ -7,6 +7,7 @@ import gzip
 import lzma
 import os
 import platform
+import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,6 +53,12 @@ def namespace_kept() -> Iterator[None]:
     finally:
         enter_namespace(before)
         os.close(before)
+
+
+def allow_many_files() -> None:
+    """As many open files as this process may ever have."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def be_punctual() -> None:

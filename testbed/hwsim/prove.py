@@ -7,6 +7,7 @@ put near each other and then far apart, and send each other datagrams through th
 from __future__ import annotations
 
 import select
+import selectors
 import socket
 import time
 from collections.abc import Iterable, Sequence
@@ -121,13 +122,16 @@ def survey(radios: Fleet, rounds: int = 5) -> set[tuple[int, int]]:
         for one in sockets:
             one.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
             one.bind(("", _PORT))
+        waiting = opened.enter_context(selectors.DefaultSelector())
+        for node, one in enumerate(sockets):
+            waiting.register(one, selectors.EVENT_READ, node)
         heard: set[tuple[int, int]] = set()
         for _ in range(rounds):
             for one in sockets:
                 one.sendto(b"who hears me", (broadcast_address(), _PORT))
             until = time.monotonic() + _PAUSE_S * 2
             while (left := until - time.monotonic()) > 0:
-                for one in select.select(sockets, (), (), left)[0]:
-                    _, (ip, _) = one.recvfrom(64)
-                    heard.add((node_of(ip), sockets.index(one)))
+                for ready, _ in waiting.select(left):
+                    _, (ip, _) = sockets[ready.data].recvfrom(64)
+                    heard.add((node_of(ip), ready.data))
     return {(source, target) for source, target in heard if source != target}

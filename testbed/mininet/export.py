@@ -10,6 +10,7 @@ from pprint import pformat
 from typing import Any
 
 from testbed.beginning import Beginning
+from testbed.errors import InputError
 from testbed.mininet.plan import WMEDIUMD, name_of, plan_network
 from testbed.scenario import Scenario
 from testbed.streams import Streams
@@ -18,10 +19,13 @@ _SCRIPT = '''\
 #!/usr/bin/env python3
 """{title}
 
-Written by `testbed export`. It needs root, Mininet-WiFi and wmediumd; agents run if the command `testbed` is there.
+Written by `testbed export`. It needs root, Mininet-WiFi and wmediumd; agents run if the command `testbed` is there. In
+the folder of the testbed, once `./setup.sh --mininet-wifi SOURCE` has been called:
 
-    sudo python3 {file}            run the experiment and print its table
-    sudo python3 {file} --cli      the same, then open Mininet-WiFi's command line
+    sudo ./setup.sh python {file}            run the experiment and print its table
+    sudo ./setup.sh python {file} --cli      the same, then open Mininet-WiFi's command line
+
+Mininet-WiFi cleans up for the whole machine: at the end all virtual radios are gone, not only its own.
 """
 
 import shutil
@@ -54,16 +58,15 @@ SCENARIO = """\\
 {scenario}"""
 
 
-def build():
-    """The network, with all stations in one ad hoc cell."""
-    net = Mininet_wifi(link=wmediumd, wmediumd_mode=interference)
+def build(net):
+    """All stations, in one ad hoc cell."""
     stations = [net.addStation(name, **arguments) for name, arguments in STATIONS.items()]
     net.setPropagationModel(**PROPAGATION)
     net.configureNodes()
     for station in stations:
         net.addLink(station, cls=adhoc, intf=station.name + "-wlan0", **LINK)
     net.build()
-    return net, stations
+    return stations
 
 
 def position(waypoints, t):
@@ -109,9 +112,10 @@ def run_agents(stations):
 
 def main():
     setLogLevel("info")
-    net, stations = build()
+    net = Mininet_wifi(link=wmediumd, wmediumd_mode=interference)
     code = 0
     try:
+        stations = build(net)
         place(stations, 0.0)
         time.sleep(2)  # until all radios have joined the cell
         if shutil.which("testbed"):
@@ -134,7 +138,10 @@ def export(scenario: Scenario, file: str = "script.py") -> str:
     """The script of a scenario with wmediumd; `InputError` if Mininet-WiFi cannot do what it wants."""
     assert scenario.medium == WMEDIUMD, "a script has nobody who would start another medium"
     beginning = Beginning(scenario, Streams(scenario.seed, 0))
-    plan = plan_network(beginning)
+    try:
+        plan = plan_network(beginning)
+    except InputError as error:
+        raise InputError(f"export: the script's medium is wmediumd: {error}") from None
     assert beginning.geometry is not None, "or the plan would have been refused"
     waypoints = {
         name_of(node): [tuple(round(value, 3) for value in waypoint) for waypoint in path.waypoints]
@@ -147,7 +154,7 @@ def export(scenario: Scenario, file: str = "script.py") -> str:
         link=_shown(plan.link),
         propagation=_shown(plan.propagation),
         waypoints=_shown(waypoints),
-        scenario=scenario.to_yaml().replace("\\", "\\\\"),
+        scenario=scenario.to_yaml().replace("\\", "\\\\").replace('"', '\\"'),
     )
 
 

@@ -13,7 +13,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.errors import BackendError
+from testbed.errors import BackendError, InputError
 from testbed.guest.needs import find
 
 CHECKOUT = "TESTBED_MININET_WIFI"
@@ -67,6 +67,8 @@ def found() -> Found | None:
 
 def name_checkout(path: Path) -> None:
     """From now on it is this checkout that counts, for processes that we start as well."""
+    if not (path / "mn_wifi/net.py").is_file():
+        raise InputError(f"--mininet-wifi {path}: not a checkout of Mininet-WiFi (no mn_wifi/net.py)")
     os.environ[CHECKOUT] = str(path.resolve())
 
 

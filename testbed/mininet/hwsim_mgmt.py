@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from shlex import quote
 
 from testbed.errors import BackendError
 from testbed.hwsim import hwsim, netlink
@@ -42,7 +43,7 @@ def stand_in(project: str, python: str = sys.executable) -> str:
     """The program as a shell script, given where the project is."""
     # -S and -E: it is called once for every radio, and the less Python looks at, the sooner it begins.
     code = f"import sys; sys.path.insert(0, {project!r}); from testbed.mininet.hwsim_mgmt import main"
-    return f'exec {python} -S -E -c "{code}; sys.exit(main(sys.argv[1:]))" "$@"'
+    return f'exec {quote(python)} -S -E -c {quote(code + "; sys.exit(main(sys.argv[1:]))")} "$@"'
 
 
 def write_stand_in(folder: Path) -> None:

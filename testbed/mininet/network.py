@@ -6,8 +6,9 @@ namespace that the radios were made in, `{"station": n, "address": mac}` with th
 
     {"do": "watch"}                                  and a socket to the medium, to ask it where stations are
     {"do": "place", "positions": {"0": [x, y, z]}}   elsewhere than on their trajectories, for a trial; it says `done`
-    {"do": "cli"}                                    and descriptors to read from and write to: open the command line
-    {"do": "start", "epoch": ns}                     of CLOCK_MONOTONIC: stations move from then on
+    {"do": "cli"}                                    and descriptors to read from and write to, for the command line
+    {"do": "start", "epoch": ns}                     of CLOCK_MONOTONIC: stations move from then on, and the command
+                                                     line opens, if there is to be one
     {"do": "finish"}                                 it says `end`
 
 It says `{"cli": "closed"}` when the user has left, and `{"failed": "one line"}`.
@@ -23,6 +24,7 @@ import shutil
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -55,7 +57,7 @@ class Network:
         self._watch: socket.socket | None = None
         self.pushes = 0
         self.worst_m = 0.0
-        """The farthest that a station was, according to the medium, from where it had been put."""
+        """The farthest that a station was, according to the medium, from where Mininet-WiFi has it."""
         self.net, self.stations = build(plan)
         self.wmediumd = Wmediumd() if plan.medium == WMEDIUMD else None
 
@@ -79,14 +81,16 @@ class Network:
         """Ask our own medium where it believes the stations to be."""
         if self._watch is None:
             return
-        self._watch.send(json.dumps({"do": "where", "reply": True}).encode())
-        answer = self._watch.recv(1 << 20)
-        if not answer:  # the run is over
+        try:
+            self._watch.send(json.dumps({"do": "where", "reply": True}).encode())
+            answer = self._watch.recv(1 << 20)
+        except OSError:
+            answer = b""
+        if not answer:  # it is gone: it has ended, or somebody else will notice
             self._watch = None
             return
-        said = json.loads(answer)
-        for path, believed in zip(self._paths, said["positions"], strict=True):
-            self._note(path.at(said["run_ns"] / 1e9), Position(*believed))
+        for station, believed in zip(self.stations, json.loads(answer)["positions"], strict=True):
+            self._note(Position(*station.position), Position(*believed))
 
     def _note(self, ours: Position, believed: Position) -> None:
         self.worst_m = max(self.worst_m, dist(ours, believed))
@@ -164,9 +168,10 @@ class Server:
             self._control.send({"done": what})
         elif what == "cli":
             self.cli = descriptors
-            self.has_cli.set()
         elif what == "start":
             self._epoch_ns = message["epoch"]
+            if self.cli:
+                self.has_cli.set()
         elif what == "finish":
             self._epoch_ns = None
             self._control.send({"end": self._network.summary()})
@@ -207,6 +212,7 @@ def prepare_surroundings() -> None:
     os.environ["PATH"] = os.pathsep.join(known)
     if shutil.which("hwsim_mgmt") is None:
         hwsim_mgmt.write_stand_in(programs)
+    tempfile.tempdir = str(cage.WORK)
     os.environ.update(TMPDIR=str(cage.WORK), MPLBACKEND="Agg", MPLCONFIGDIR=str(cage.WORK), HOME=str(cage.WORK))
     logging.basicConfig(handlers=[logging.NullHandler()])  # or it would send everybody's log to a file in /tmp
 
@@ -230,8 +236,10 @@ def open_command_line(net: Any, terminal: list[int]) -> None:
     for number, descriptor in ((0, terminal[0]), (1, terminal[1]), (2, terminal[1])):
         os.dup2(descriptor, number)
     if os.isatty(0):  # Ctrl-C is for the command line, while it is open
-        signal.signal(signal.SIGTTOU, signal.SIG_IGN)
-        os.tcsetpgrp(0, os.getpgrp())
+        for number in (signal.SIGTTOU, signal.SIGTSTP):  # nobody could let it go on if it were stopped
+            signal.signal(number, signal.SIG_IGN)
+        with suppress(OSError):  # a terminal that is not ours to control
+            os.tcsetpgrp(0, os.getpgrp())
     setLogLevel("info")
     CLI(net, stdin=sys.stdin)
 

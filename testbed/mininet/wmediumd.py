@@ -1,5 +1,6 @@
 """A conversation of our own with wmediumd, which Mininet-WiFi has started: says where a station is, and reads back what
-wmediumd has taken that to be. Mininet-WiFi says the same over a connection of its own, and does not look at the answer.
+wmediumd has understood. It acknowledges what it was told, and cannot be asked for more; that it acts on it is for
+stations to see, who hear each other or do not.
 """
 
 from __future__ import annotations

@@ -269,7 +269,7 @@ class Orchestrator(EventQueue):
             if message is None:
                 self._miss(who)
             elif "failed" in message:
-                raise AgentError(message["failed"])
+                raise (StationError if who == MEDIUM or who in self._world.helpers else AgentError)(message["failed"])
             elif "end" in message:
                 self._ends[who] = message["end"]
             elif who == NURSERY:

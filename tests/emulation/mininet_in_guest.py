@@ -48,10 +48,10 @@ def start(*options: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
 
-def is_running(run: int = 0) -> bool:
-    """Whether an agent has entered its critical section."""
-    logs = sorted(Path("/tmp/runs").glob("*/rep-000/events.jsonl"))
-    return len(logs) > run and "enter" in logs[run].read_text()
+def is_running(runs: int = 1) -> bool:
+    """Whether, in so many runs, an agent has entered its critical section."""
+    logs = Path("/tmp/runs").glob("*/rep-000/events.jsonl")
+    return sum('"enter"' in log.read_text() for log in logs) == runs
 
 
 def kill() -> dict[str, Any]:
@@ -72,8 +72,9 @@ def kill() -> dict[str, Any]:
 
 def two() -> dict[str, Any]:
     """Two runs at a time."""
+    subprocess.run(["rm", "-rf", "/tmp/runs"], check=True)
     runs = [start("--seed", str(seed)) for seed in (1, 2)]
-    both = wait_for(lambda: is_running(1), 200)
+    both = wait_for(lambda: is_running(2), 200)
     names = radios()
     for run in runs:
         run.kill()

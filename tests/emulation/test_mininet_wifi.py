@@ -72,9 +72,20 @@ def test_stations_that_move(medium: str, tmp_path: Path) -> None:
     assert result.summary["metrics"]["entries"]["mean"] > 0
     moved = ends["medium" if medium == "wmediumd" else "mininet-wifi"]
     assert moved["pushes"] > 100
-    # Ours keeps positions for 50 ms, in which a station goes 25 cm; wmediumd has single precision.
-    assert moved["worst_m"] < (0.3 if medium == "ours" else 0.001)
-    assert result.summary["metrics"]["mean_degree"]["mean"] < 5, "not everybody hears everybody"
+    # Ours keeps positions for 50 ms, in which a station goes 25 cm, and is asked a moment after it was moved; wmediumd
+    # acknowledges what it is told, in single precision.
+    assert 0 < moved["worst_m"] < (0.8 if medium == "ours" else 0.001)
+    ideal = run(load(SCENARIOS / "mobile.yaml", ["backend=sim"]), tmp_path).summary["metrics"]["mean_degree"]["mean"]
+    assert result.summary["metrics"]["mean_degree"]["mean"] == pytest.approx(ideal, abs=1.0), "who hears whom"
+
+
+@needs_wmediumd
+def test_wmediumd_has_the_range_of_the_scenario_however_short(tmp_path: Path) -> None:
+    """Which takes less than a milliwatt."""
+    places = "placement={kind: explicit, places: [[0, 5], [18, 5], [36, 5]]}"
+    _, ends = run_it("line", tmp_path, "medium=wmediumd", "radio.range=20", places, "duration=12")
+    assert ends["world"]["heard_at_the_start"] == 4
+    assert (ends["world"]["heard_out_of_reach"], ends["world"]["not_heard_in_reach"]) == ([], [])
 
 
 @pytest.mark.parametrize("routing", ["babel", "batman"])
@@ -112,7 +123,9 @@ def test_nothing_is_left_of_a_run_that_is_killed(guest: Guest, medium: str) -> N
     seen = attempt(guest, "kill", "--set", f"medium={medium}")
     for number in ("SIGKILL", "SIGTERM", "SIGINT"):
         assert seen[number]["began"], number
-        assert seen[number]["before"][0] == 3, "radios"
+        radios, processes = seen[number]["before"]
+        assert radios == 3
+        assert processes > 6, "orchestrator, nursery, stations, shells"
         assert (seen[number]["gone"], seen[number]["left"]) == (True, []), number
 
 

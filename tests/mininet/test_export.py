@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -57,7 +58,7 @@ def test_a_jump_is_a_jump() -> None:
 
 
 def test_the_scenario_in_it_is_the_same_experiment() -> None:
-    scenario = load(MOBILE, ["medium=wmediumd", 'description=a "quoted" \\ one'])
+    scenario = load(MOBILE, ["medium=wmediumd", 'description=a """quoted""" \\ one'])
     assert loads(parts_of(export(scenario))["SCENARIO"]) == scenario
 
 
@@ -67,13 +68,13 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main(["export", line, "--to", "mininet-wifi", "--file", str(file)]) == 0
     assert subprocess.run([sys.executable, "-m", "py_compile", str(file)]).returncode == 0
     assert file.stat().st_mode & 0o100
-    assert "sudo python3 line.py --cli" in file.read_text()
+    assert "sudo ./setup.sh python line.py --cli" in file.read_text()
     assert main(["export", line, "--to", "mininet-wifi"]) == 0
     assert capsys.readouterr().out.startswith("#!/usr/bin/env python3\n")
     assert main(["export", line, "--to", "gns3"]) == 2
     assert capsys.readouterr().err == "testbed: --to: found gns3; allowed: mininet-wifi\n"
     assert main(["export", "scenarios/quickstart.yaml", "--to", "mininet-wifi"]) == 2
-    assert "allowed with medium wmediumd: geometric" in capsys.readouterr().err
+    assert capsys.readouterr().err.startswith("testbed: export: the script's medium is wmediumd: topology: found ")
     assert main(["export", line, "--to", "mininet-wifi", "--file", str(tmp_path / "no/such/folder.py")]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
@@ -86,9 +87,14 @@ def test_wishes_of_other_worlds(capsys: pytest.CaptureFixture[str], tmp_path: Pa
         assert main(["run", "scenarios/quickstart.yaml", "--out", str(tmp_path), *option]) == 2
         assert capsys.readouterr().err == f"testbed: {message}\n"
     line = ["run", "scenarios/mininet-wifi/line.yaml", "--out", str(tmp_path)]
+    assert main([*line, "--attach", f"{os.getpid()},{os.getpid()},99999999"]) == 2
+    wrong = "found 99999999 (No such file or directory); allowed: processes in the namespaces of stations"
+    assert capsys.readouterr().err == f"testbed: --attach: {wrong}\n"
     assert main([*line, "--attach", "1"]) == 2
     expected = "testbed: --attach: found 1 processes; allowed: one for each of 3 nodes\n"
     assert capsys.readouterr().err == expected
     with pytest.raises(SystemExit) as ended:
         main([*line, "--attach", "one,two"])
     assert ended.value.code == 2
+    assert "found 'one,two'; allowed: numbers of processes" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == [], "nothing was begun"

@@ -99,5 +99,5 @@ def test_a_checkout_named_on_the_command_line(checkout: Path, monkeypatch: pytes
                                               capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
     monkeypatch.setenv(found.CHECKOUT, "/nowhere")
     (tmp_path / "empty").mkdir()
-    assert main(["run", "scenarios/mininet-wifi/line.yaml", "--mininet-wifi", str(tmp_path / "empty")]) == 3
+    assert main(["run", "scenarios/mininet-wifi/line.yaml", "--mininet-wifi", str(tmp_path / "empty")]) == 2
     assert f"{tmp_path}/empty: not a checkout of Mininet-WiFi" in capsys.readouterr().err
