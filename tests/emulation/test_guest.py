@@ -92,6 +92,25 @@ def test_output_streams(guest: Guest) -> None:
     assert came[-1][0] - came[0][0] > 1.0
 
 
+def test_a_command_reads_what_is_typed(guest: Guest) -> None:
+    read, write = os.pipe()
+    said: list[bytes] = []
+
+    def type_on(data: bytes) -> None:
+        """Type the second line when the first has been answered, and then no more."""
+        said.append(data)
+        if b"".join(said) == b"one\n":
+            os.write(write, b"two\n")
+            os.close(write)
+
+    os.write(write, b"one\n")
+    assert guest.run(["cat"], stdin=read, stdout=type_on, timeout_s=20) == 0
+    assert b"".join(said) == b"one\ntwo\n"
+    os.close(read)
+    assert guest.run(["cat"], stdout=said.append, timeout_s=20) == 0, "nobody types anything"
+    assert b"".join(said) == b"one\ntwo\n"
+
+
 def test_much_output_is_whole(call: Call) -> None:
     _, out, err = call("sh", "-c", "seq 200000; seq 100000 >&2")
     assert out.split() == list(map(str, range(1, 200001)))
