@@ -283,8 +283,7 @@ class KReverseLink(PacedAgent):
 
     def leads_on(self) -> bool:
         """Whether the link to `next` is there and outgoing."""
-        onward = self.height.get(self.next)
-        return onward is not None and onward < self.my_height
+        return self.height.get(self.next, self.my_height) < self.my_height
 
     def lower_if_highest(self) -> None:
         """A token holder with no incoming link lowers its height, so that requests can reach it."""

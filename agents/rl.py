@@ -133,9 +133,12 @@ class ReverseLink(PacedAgent):
         if self.token_holder:  # l. 4
             if self.status is REMAINDER and self.queue:  # l. 5
                 self.give_token_to_next()
+        elif self.leads_on():  # then it is no sink
+            if self.queue == [j]:  # l. 8
+                self.forward_request()  # l. 9
         elif self.is_sink():  # l. 7
             self.raise_height()
-        elif self.queue == [j] or (self.queue and not self.leads_on()):  # l. 8
+        elif self.queue:  # l. 8, whose link to `next` is reversed
             self.forward_request()  # l. 9
 
     def on_token(self, j: int, message: Token) -> None:
@@ -250,5 +253,4 @@ class ReverseLink(PacedAgent):
 
     def leads_on(self) -> bool:
         """Whether the link to `next` is there (deviation 2) and outgoing."""
-        onward = self.height.get(self.next)
-        return onward is not None and onward < self.my_height
+        return self.height.get(self.next, self.my_height) < self.my_height

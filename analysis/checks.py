@@ -112,9 +112,9 @@ class Safety(StepListener, Check):
                     self.offend(t, f"node {node} requests while it waits or is in its critical section")
                 waiting.add(node)
             elif kind is ENTERED:
-                if node in waiting:
+                try:
                     waiting.remove(node)
-                else:
+                except KeyError:
                     self.offend(t, f"node {node} enters without a request")
                 inside[node] = units
                 in_use += units

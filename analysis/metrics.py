@@ -31,6 +31,7 @@ class Metrics(StepListener):
         self._sent_cut_off = 0
         self._trace = LEVELS[0]
         self._warmup = 0
+        self._counts = False  # whether the warmup was over at the last step
         self._begin = self._now = 0
         self._requested: dict[int, int] = {}  # node -> when its open request was made
         self._inside: dict[int, tuple[int, int, int]] = {}  # node -> when it asked, since when it counts, its units
@@ -55,32 +56,40 @@ class Metrics(StepListener):
     def take_steps(self, steps: Iterable[Step]) -> None:
         requested, inside, entries, warmup = self._requested, self._inside, self._entries, self._warmup
         note_wait, note_response, note_gap = self._waits.append, self._responses.append, self._gaps.append
-        now, freed_at = self._now, self._freed_at
+        used, peak, now, freed_at = self._used, self._peak, self._now, self._freed_at
+        used_ticks, busy_ticks, busy_since, counts = self._used_ticks, self._busy_ticks, self._busy_since, self._counts
+        t = -1  # the batch may be empty
         for kind, t, node, units in steps:
             if kind is REQUESTED:
                 requested[node] = t
             elif kind is ENTERED:
                 asked, counted_from = requested.pop(node, t), warmup
-                self._used = used = self._used + units
-                if t >= warmup:
+                used += units
+                if counts or t >= warmup:
                     now = counted_from = t
-                    if used > self._peak:
-                        self._peak = used
+                    if used > peak:
+                        peak = used
                     note_wait(t - asked)
                     entries[node] += 1
                     if freed_at is not None:
                         note_gap(t - freed_at)
                 if not inside:
-                    self._busy_since = counted_from
+                    busy_since = counted_from
                 inside[node] = (asked, counted_from, units)
                 freed_at = None
-            else:
-                asked = self._leave(t, node)
-                if t >= warmup:
+            else:  # as in `_leave`
+                asked, counted_from, held = inside.pop(node, (t, t, 0))
+                used -= held
+                if counts or t >= warmup:
                     now = t
                     note_response(t - asked)
+                    used_ticks += held * (t - counted_from)
+                    if held and not inside:
+                        busy_ticks += t - busy_since
                 freed_at = t if requested else None
-        self._now, self._freed_at = now, freed_at
+        self._used, self._peak, self._now, self._freed_at = used, peak, now, freed_at
+        self._used_ticks, self._busy_ticks, self._busy_since = used_ticks, busy_ticks, busy_since
+        self._counts = counts or t >= warmup
 
     @property
     def entries(self) -> int:

@@ -26,5 +26,5 @@ class Channel:
         return self.sent - self.arrived
 
 
-Post = tuple[Channel, Any, int]
-"""A message on its way: its channel, itself, and its number on the channel."""
+Post = tuple[Channel, Any, int, Any]
+"""A message on its way: its channel, itself, its number on the channel, and what its driver knows of its class."""

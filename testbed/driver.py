@@ -138,14 +138,17 @@ class Driver:
 
     # -- what happens to a node --------------------------------------------------------------------------------------
 
+    def post(self, channel: Channel, message: Message, number: int) -> Post:
+        """A message that a world took apart, put together again."""
+        return channel, message, number, self._kinds[type(message)]
+
     def receive(self, posts: list[Post]) -> None:
         """Messages arrive at the same time, each a step of its own."""
-        agents, kinds, note = self.agents, self._kinds, self._note_move
-        for channel, message, number in posts:
+        agents, note = self.agents, self._note_move
+        for channel, message, number, kind in posts:
             if number <= channel.arrived:
                 self._tell_disorder(channel, message, number)
             channel.arrived = number
-            kind = kinds[type(message)]
             if not kind.plain:
                 if kind.watched:
                     self._tell_arrival(kind, channel, message, number)
@@ -164,7 +167,7 @@ class Driver:
     def _tell_arrival(self, kind: Kind, channel: Channel, message: Message, number: int) -> None:
         """Tell of a message that is watched, or of the one whose hole it is."""
         if type(message) is Lost:
-            self.lost((channel, message.message, number), "fault")
+            self.lost((channel, message.message, number, kind), "fault")
             return
         units, note, others = message.units, self._note_move, self._others
         if units:
@@ -188,9 +191,9 @@ class Driver:
 
     def give_back(self, posts: list[Post]) -> None:
         """Messages come back to who sent them: their link has failed before they arrived."""
-        for channel, message, number in posts:
+        for channel, message, number, kind in posts:
             if isinstance(message, Lost):
-                self.lost((channel, message.message, number), "fault")
+                self.lost((channel, message.message, number, kind), "fault")
                 continue
             node, peer, name = channel.source, channel.target, type(message).__name__
             self.listener.returned(self.world.now, node, peer, number, name, message.units)
@@ -314,7 +317,7 @@ class Driver:
     def _apply(self, agent: Agent) -> None:
         """Carry out what an agent asks for. What it sends is counted, numbered on its channels, and moved as one."""
         node, outbox = agent.node, agent.outbox
-        kinds = self._kinds_cut_off if node in self.cut_off else self._kinds
+        kinds = self._kinds_cut_off if self.cut_off and node in self.cut_off else self._kinds
         channels, note = self.channels[node], self._note_move
         posts: list[Post] = []
         for op, a, b in outbox:
@@ -341,11 +344,11 @@ class Driver:
                     channel = channels[peer] = Channel(node, peer)
                 channel.sent = number = channel.sent + 1
                 if plain:
-                    posts.append((channel, b, number))
+                    posts.append((channel, b, number, kind))
                 elif kind.watched:
                     posts.append(self._watch(kind, channel, b, number))
                 else:
-                    posts.append((channel, b, number))
+                    posts.append((channel, b, number, kind))
                     note((SENT, self.world.now, node, peer, number, kind.name, kind.units))
         outbox.clear()
         if posts:
@@ -375,8 +378,8 @@ class Driver:
         if others is not None:
             others.send(self.world.now, channel.source, channel.target, number, kind.name, units, words, message)
         if self._doomed and self._is_doomed(channel.source, message):
-            return channel, Lost(message), number
-        return channel, message, number
+            return channel, Lost(message), number, self._kinds[Lost]
+        return channel, message, number, kind
 
     def _tell_no_link(self, kind: Kind, node: int, peer: int, message: Message) -> None:
         self.lost(self._watch(kind, Channel(node, peer), message, 0), "no link")
@@ -409,7 +412,7 @@ class Driver:
 
     def lost(self, post: Post, why: str) -> None:
         """A message will never arrive."""
-        channel, message, number = post
+        channel, message, number, _ = post
         name = type(message).__name__
         self.listener.lost(self.world.now, channel.source, channel.target, number, name, message.units, why)
 

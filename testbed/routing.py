@@ -63,14 +63,14 @@ class IdealRouter:
 
     def move(self, posts: list[Post]) -> None:
         """Send messages on their first hop."""
-        for channel, message, number in posts:
+        for channel, message, number, _ in posts:
             self._forward(channel.source, Packet(channel, message, number))
 
     def in_transit(self) -> list[tuple[int, Post]]:
         """Everything between its source and its destination, as posts of its current hop."""
-        stranded = [(0, (Channel(node, node), packet, 0)) for node, packet in self._stranded]
+        stranded = [(0, (Channel(node, node), packet, 0, None)) for node, packet in self._stranded]
         early = [
-            (0, (Channel(channel.target, channel.target), message, 0))
+            (0, (Channel(channel.target, channel.target), message, 0, None))
             for channel, messages in self._early.items()
             for message in messages.values()
         ]
@@ -84,13 +84,13 @@ class IdealRouter:
         for packet in lost:
             # Those behind it must not wait for it.
             packet.channel.arrived = max(packet.channel.arrived, packet.number)
-        return [(packet.channel, packet.message, packet.number) for packet in lost]
+        return [self._driver.post(packet.channel, packet.message, packet.number) for packet in lost]
 
     # -- from the links ----------------------------------------------------------------------------------------------
 
     def receive(self, posts: list[Post]) -> None:
         """Packets have made a hop."""
-        for hop, packet, number in posts:
+        for hop, packet, number, _ in posts:
             hop.arrived = number
             if hop.target == packet.channel.target:
                 self._arrive(packet)
@@ -115,7 +115,7 @@ class IdealRouter:
 
     def give_back(self, posts: list[Post]) -> None:
         """The link under some packets has gone: they take another way from where they are."""
-        for hop, packet, _ in posts:
+        for hop, packet, _, _ in posts:
             self._forward(hop.source, packet)
 
     # -- inside ------------------------------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ class IdealRouter:
         early = self._early.setdefault(channel, {})
         early[packet.number] = packet.message
         while (number := channel.arrived + 1) in early:
-            self._driver.receive([(channel, early.pop(number), number)])
+            self._driver.receive([self._driver.post(channel, early.pop(number), number)])
         if not early:
             del self._early[channel]
 
@@ -135,7 +135,7 @@ class IdealRouter:
             self._stranded.append((node, packet))
             return
         onward.sent += 1
-        self.links.move([(onward, packet, onward.sent)])
+        self.links.move([(onward, packet, onward.sent, None)])
 
     def _next_hop(self, node: int, target: int) -> Channel | None:
         """The way to the neighbour nearest to the target, the lowest number if there are several."""

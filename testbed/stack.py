@@ -174,7 +174,7 @@ class LinkStack(Stack):
 
     def move(self, posts: list[Post]) -> None:
         for post in posts:
-            channel, message, _ = post
+            channel, message, *_ = post
             if self.layer.send(self._queue.now, channel.target, message):
                 self._taken(post)
             else:  # the session is over, and its agent is about to be told
@@ -215,7 +215,8 @@ class LinkStack(Stack):
         """A new session with a peer: what was not delivered before, and not given back, never will be."""
 
     def _post(self, channel: Channel, action: Deliver | Return | Lost) -> Post:
-        return channel, action.message, self._number(action.peer, action.session, action.number)
+        number = self._number(action.peer, action.session, action.number)
+        return self._driver.post(channel, action.message, number)
 
     def _number(self, peer: int, session: int, number: int) -> int:
         """Lives only ever grow, so their sum tells one pair of lives from all others that were before or come after."""
@@ -244,13 +245,14 @@ class RouterStack(Stack):
 
     def _do(self, action: Action) -> None:
         if isinstance(action, Deliver):
-            post = (self._inbound[action.peer], action.message, self._number(action.session, action.number))
+            number = self._number(action.session, action.number)
+            post = self._driver.post(self._inbound[action.peer], action.message, number)
             self._driver.receive([post])
             self._arrived(post)
         else:
             assert isinstance(action, Lost), f"a router has nothing else to say, but said {action}"
             number = self._number(self.layer.incarnation, action.number)
-            self._give_up((Channel(self.node, action.peer), action.message, number))
+            self._give_up(self._driver.post(Channel(self.node, action.peer), action.message, number))
 
     def _number(self, life: int, number: int) -> int:
         """The life is that of the process which sent it."""

@@ -59,7 +59,8 @@ def test_clones_are_exact_and_independent(name):
 
     def stepped(posts) -> None:
         nonlocal checked
-        for channel, message, number in posts:
+        for post in posts:
+            channel, message, *_ = post
             agent = world.driver.agents[channel.target]
             before, twin = agent.state(), agent.clone()
             assert twin.state() == before
@@ -67,7 +68,7 @@ def test_clones_are_exact_and_independent(name):
             twin.on_receive(channel.source, message)
             assert agent.state() == before, "the clone shares state with its original"
             alone = channel.on_arrival is None  # else the link may fall with this message, and the agent hear of it
-            receive([(channel, message, number)])
+            receive([post])
             twin.outbox.clear()
             if alone:
                 assert agent.state() == twin.state(), "the clone behaves differently"
@@ -85,7 +86,7 @@ def messages_of(world: Simulation) -> list[Message]:
     sent, move = [], world.move
 
     def spy(posts) -> None:
-        sent.extend(message for _, message, _ in posts)
+        sent.extend(message for _, message, *_ in posts)
         move(posts)
 
     world.move = spy

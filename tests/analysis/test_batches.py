@@ -73,6 +73,18 @@ def test_whoever_asks_gets_everything() -> None:
     assert audit.verdicts()["safety"]["offenders"] == ["t=4: node 1 enters without a request"]
 
 
+def test_an_empty_batch_does_not_end_the_warmup() -> None:
+    """Whoever settles before anything has happened changes nothing."""
+    audit = LiveAudit()
+    live = Live(audit)
+    feed(live, start(warmup=10))
+    live.settle()
+    feed(live, *visit(0, 1, 2, 3))
+    live.settle()
+    feed(live, *visit(0, 11, 12, 13))
+    assert audit.metrics()["entries"] == 1
+
+
 def test_batches_stay_short() -> None:
     """A long run settles now and then: what is noted does not pile up."""
     run = prepare(entries=4_000, workload={"rate": 1.0})

@@ -17,7 +17,7 @@ def test_a_message_out_of_order_is_told():
     world.listener.start(0, None, 1, "metrics", "links", 1, 0, [1, 0], [[0, 1]])
     channel = world.driver.channels[1][0]
     for number in (2, 1):
-        world.driver.receive([(channel, LinkInfo((0, 5, 1)), number)])
+        world.driver.receive([world.driver.post(channel, LinkInfo((0, 5, 1)), number)])
     verdict = run.audit.verdicts()["order"]
     assert verdict["verdict"] == "failed"
     assert "node 0 receives LinkInfo 1 from 1 after 2" in verdict["offenders"][0]

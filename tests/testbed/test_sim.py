@@ -146,7 +146,7 @@ class Recipient:
         self.world, self.arrivals = world, arrivals
 
     def receive(self, posts) -> None:
-        self.arrivals += [(self.world.now / 10**9, channel.target, number) for channel, _, number in posts]
+        self.arrivals += [(self.world.now / 10**9, channel.target, number) for channel, _, number, _ in posts]
 
 
 def test_copies_cost_one_after_the_other():
@@ -158,8 +158,8 @@ def test_copies_cost_one_after_the_other():
     arrivals = []
     world.links._above = Recipient(world, arrivals)
     channels = world.driver.channels
-    world.move([(channels[0][target], Message(), number) for number, target in enumerate((1, 2, 3, 1), 1)])
-    world.move([(channels[2][1], Message(), 9)])
+    world.move([(channels[0][target], Message(), number, None) for number, target in enumerate((1, 2, 3, 1), 1)])
+    world.move([(channels[2][1], Message(), 9, None)])
     world.run(lambda: None)
     assert arrivals == [(1.75, 1, 1), (2.0, 1, 9), (2.25, 2, 2), (2.75, 3, 3), (3.25, 1, 4)]
 
