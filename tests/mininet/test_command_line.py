@@ -1,4 +1,4 @@
-"""The command line on a real terminal; in place of Mininet-WiFi's own there is one that reads a line and leaves a mess."""
+"""The command line on a real terminal; in place of Mininet-WiFi's own one that leaves the terminal in a mess."""
 
 from __future__ import annotations
 
