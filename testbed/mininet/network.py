@@ -54,6 +54,7 @@ class Network:
     def __init__(self, plan: NetworkPlan, paths: list[Trajectory]) -> None:
         self._paths = paths
         self._told: dict[int, Position] = {}
+        self._pushed_at = 0.0
         self._watch: socket.socket | None = None
         self.pushes = 0
         self.worst_m = 0.0
@@ -63,6 +64,7 @@ class Network:
 
     def push(self, t: float, elsewhere: dict[int, Position] | None = None) -> None:
         """Put all stations that have moved where they are at a time, and see that the medium believes the same."""
+        self._pushed_at = t
         for node, path in enumerate(self._paths):
             position = (elsewhere or {}).get(node) or path.at(t)
             if position == self._told.get(node):
@@ -89,11 +91,13 @@ class Network:
         if not answer:  # it is gone: it has ended, or somebody else will notice
             self._watch = None
             return
-        for station, believed in zip(self.stations, json.loads(answer)["positions"], strict=True):
-            self._note(Position(*station.position), Position(*believed))
+        said = json.loads(answer)
+        for station, path, believed in zip(self.stations, self._paths, said["positions"], strict=True):
+            gone_m = dist(path.at(self._pushed_at), path.at(said["run_ns"] / 1e9))  # meanwhile, by itself
+            self._note(Position(*station.position), Position(*believed), gone_m)
 
-    def _note(self, ours: Position, believed: Position) -> None:
-        self.worst_m = max(self.worst_m, dist(ours, believed))
+    def _note(self, ours: Position, believed: Position, gone_m: float = 0.0) -> None:
+        self.worst_m = max(self.worst_m, dist(ours, believed) - gone_m)
 
     def summary(self) -> dict[str, Any]:
         """What is said at the end; there is no lateness, for nobody knows when a frame was due."""

@@ -72,9 +72,9 @@ def test_stations_that_move(medium: str, tmp_path: Path) -> None:
     assert result.summary["metrics"]["entries"]["mean"] > 0
     moved = ends["medium" if medium == "wmediumd" else "mininet-wifi"]
     assert moved["pushes"] > 100
-    # Ours keeps positions for 50 ms, in which a station goes 25 cm, and is asked a moment after it was moved; wmediumd
-    # acknowledges what it is told, in single precision.
-    assert moved["worst_m"] < (0.8 if medium == "ours" else 0.001)
+    # Ours keeps positions for 50 ms, in which a station goes 25 cm; wmediumd acknowledges what it is told, in single
+    # precision.
+    assert moved["worst_m"] < (0.3 if medium == "ours" else 0.001)
     assert moved["worst_m"] > 0 or medium == "wmediumd", "it was compared with something that moves"
     ideal = run(load(SCENARIOS / "mobile.yaml", ["backend=sim"]), tmp_path).summary["metrics"]["mean_degree"]["mean"]
     assert result.summary["metrics"]["mean_degree"]["mean"] == pytest.approx(ideal, abs=1.0), "who hears whom"
