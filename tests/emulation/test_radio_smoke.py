@@ -22,7 +22,7 @@ import pytest
 from testbed.cli import main
 from testbed.guest import delegate
 from testbed.guest.host import Guest
-from testbed.run import Result, run
+from testbed.run import Result, Wishes, run
 from testbed.scenario import load
 from testbed.smoke import find_scenarios
 from tests.conftest import PROJECT
@@ -40,8 +40,9 @@ def in_the_shared_guest(guest: Guest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delegate, "shared_guest", lambda: guest)
 
 
-def on_radio(name: str, folder: Path, **options: bool) -> Result:
-    return run(load(FOLDER / f"{name}.yaml", ["backend=hwsim", "trace=events"]), folder, **options)
+def on_radio(name: str, folder: Path, *, pcap: bool = False) -> Result:
+    scenario = load(FOLDER / f"{name}.yaml", ["backend=hwsim", "trace=events"])
+    return run(scenario, folder, wishes=Wishes(pcap=pcap))
 
 
 def verdicts(result: Result) -> dict[str, str]:

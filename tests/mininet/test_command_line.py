@@ -58,13 +58,15 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self._end, text.encode())
 
-    def wait_for(self, text: str) -> None:
-        """Until it has been printed, after what was waited for before."""
+    def wait_for(self, text: str, typing: str = "") -> None:
+        """Until it has been printed, after what was waited for before; what is typed may come before somebody reads."""
         give_up = time.monotonic() + 20
         while text not in self._seen:
             assert time.monotonic() < give_up, f"no {text!r} in {self._seen!r}"
-            if select.select([self._end], [], [], 0.2)[0]:
+            if select.select([self._end], [], [], 0.5)[0]:
                 self._seen += os.read(self._end, 4096).decode()
+            else:
+                self.type(typing)
         self._seen = self._seen.partition(text)[2]
 
     def close(self) -> int:
@@ -86,7 +88,6 @@ def test_a_user_has_it_and_the_terminal_comes_back_as_it_was() -> None:
 def test_ctrl_c_is_for_the_command_line_only() -> None:
     terminal = Terminal()
     terminal.wait_for("net> ")
-    terminal.type("\x03")
-    terminal.wait_for("interrupted")
+    terminal.wait_for("interrupted", typing="\x03")
     terminal.wait_for("back 0 True True")
     assert terminal.close() == 0, "whoever waits for it was not interrupted"
