@@ -135,6 +135,7 @@ class Agent:
             poll.register(descriptor, select.POLLIN)
         status = None
         while status is None or outputs:
+            self._hear(child)  # first what came together with the request
             for descriptor, _ in poll.poll(1000):
                 if descriptor in outputs:
                     body = os.read(descriptor, CHUNK)
@@ -146,12 +147,6 @@ class Agent:
                         del outputs[descriptor]
                 elif descriptor == self._port:
                     self._read_port()
-                    while (next_frame := self._frames.next()) is not None:
-                        kind, body = next_frame
-                        if kind == IN:
-                            self._type(body)
-                        else:
-                            _signal(child, json.loads(body))
                 elif status is None:
                     status = os.waitpid(child, 0)[1]
                     poll.unregister(ended)
@@ -160,6 +155,15 @@ class Agent:
         os.close(ended)
         code = os.waitstatus_to_exitcode(status)
         return code if code >= 0 else 128 - code
+
+    def _hear(self, child: int) -> None:
+        """What the host has said meanwhile: something was typed, or there is a signal for the command."""
+        while (heard := self._frames.next()) is not None:
+            kind, body = heard
+            if kind == IN:
+                self._type(body)
+            else:
+                _signal(child, json.loads(body))
 
     def _type(self, data: bytes) -> None:
         """Give the command what was typed, or, if that is nothing, the end of it."""
@@ -305,7 +309,8 @@ def _signal(child: int, request: dict[str, Any]) -> None:
         try:
             os.killpg(child, request["number"])
         except ProcessLookupError:
-            os.kill(child, request["number"])  # it has not made its session yet
+            with suppress(ProcessLookupError):  # it has ended
+                os.kill(child, request["number"])  # it has not made its session yet
 
 
 def _kill_all() -> None:
