@@ -174,11 +174,11 @@ def _orchestrate(ready: socket.socket, what: str) -> None:
                 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
                     one.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
                     one.sendto(b"last words", (broadcast_address(), PORT))
-                    ready.send(str(os.getpid()).encode())
+                    ready.send(f"station {os.getpid()}".encode())
                     time.sleep(120)
                 os._exit(0)
         assert made.guardian is not None
-        ready.send(str(made.guardian.pid).encode())
+        ready.send(f"guardian {made.guardian.pid}".encode())
         time.sleep(120)
 
 
@@ -197,8 +197,9 @@ def killed() -> dict[str, Any]:
             finally:
                 os._exit(1)
         theirs.close()
-        *stations, guardian = sorted(int(ready.recv(64)) for _ in range(4))
-        guardian, stations = stations[0], [*stations[1:], guardian]  # it was there before them
+        told = [ready.recv(64).decode().split() for _ in range(4)]
+        (guardian,) = [int(pid) for who, pid in told if who == "guardian"]
+        stations = sorted(int(pid) for who, pid in told if who == "station")  # the first was forked first
         during, alive = devices() - before, lock.is_alive("doomed")
         if survives:
             os.kill(guardian, signal.SIGKILL)
@@ -213,8 +214,8 @@ def killed() -> dict[str, Any]:
         if survives:
             os.kill(stations[0], signal.SIGKILL)
             time.sleep(0.5)
-        told = {"during": during, "alive": alive, "left": left, "cleaned": cleaned, "spared": spared}
-        result[what] = told | {"after": devices() - before, "again": clean()}
+        seen = {"during": during, "alive": alive, "left": left, "cleaned": cleaned, "spared": spared}
+        result[what] = seen | {"after": devices() - before, "again": clean()}
     return result
 
 
