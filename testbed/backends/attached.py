@@ -13,8 +13,7 @@ from typing import Any
 from analysis.listener import Listener
 from testbed.beginning import Beginning
 from testbed.errors import InputError
-from testbed.hwsim.hearing import both_ways
-from testbed.hwsim.prove import survey
+from testbed.hwsim.prove import hearing_at_the_start
 from testbed.mininet.stations import attached
 from testbed.radio.radio import Radio
 from testbed.scenario import Scenario
@@ -50,12 +49,7 @@ class Attached(WorldOfStations):
 
     def open(self, children: Children, beginning: Beginning, spec: dict[str, Any]) -> bool:
         """See who hears whom; in place of a medium there is a process that says when the run begins."""
-        heard, expected = survey(self._stations), both_ways(beginning.graph.links())
-        self._notes = {
-            "heard_at_the_start": len(heard),
-            "heard_out_of_reach": sorted(heard - expected),
-            "not_heard_in_reach": sorted(expected - heard),
-        }
+        self._notes = hearing_at_the_start(self._stations, beginning.graph.links())
         children.start(MEDIUM, "testbed.mininet.elsewhere", spec)
         return False
 

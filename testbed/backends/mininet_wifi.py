@@ -86,8 +86,7 @@ class MininetWifi(WorldOfStations):
 
     def open(self, children: Children, beginning: Beginning, spec: dict[str, Any]) -> bool:
         """Build the network, start the medium, and see that it works."""
-        from testbed.hwsim.hearing import both_ways
-        from testbed.hwsim.prove import prove, survey
+        from testbed.hwsim.prove import hearing_at_the_start, prove
         from testbed.mininet.routing import set_up
         from testbed.mininet.stations import MininetStations
 
@@ -105,14 +104,8 @@ class MininetWifi(WorldOfStations):
             self._open_medium(children, beginning, pairs)
             self.helpers = (NETWORK,)
             children.adopt(NETWORK, stations.control)
-        heard, expected = survey(stations), both_ways(pairs)
-        self._notes = {
-            "mininet_wifi": stations.versions,
-            "medium": scenario.medium,
-            "heard_at_the_start": len(heard),
-            "heard_out_of_reach": sorted(heard - expected),
-            "not_heard_in_reach": sorted(expected - heard),
-        }
+        self._notes = {"mininet_wifi": stations.versions, "medium": scenario.medium}
+        self._notes |= hearing_at_the_start(stations, pairs)
         set_up(stations, scenario)
         if self._has_cli:
             self._terminal = Terminal()

@@ -12,11 +12,12 @@ import socket
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from typing import Protocol
+from typing import Any, Protocol
 
 from testbed.errors import BackendError
 from testbed.geometry import Geometry
 from testbed.hwsim.fleet import Fleet
+from testbed.hwsim.hearing import both_ways
 from testbed.hwsim.names import address, broadcast_address, node_of
 from testbed.mobility.trajectory import Position
 from testbed.radio.air import Air
@@ -135,3 +136,13 @@ def survey(radios: Fleet, rounds: int = 5) -> set[tuple[int, int]]:
                     _, (ip, _) = sockets[ready.data].recvfrom(64)
                     heard.add((node_of(ip), ready.data))
     return {(source, target) for source, target in heard if source != target}
+
+
+def hearing_at_the_start(radios: Fleet, pairs: Iterable[tuple[int, int]]) -> dict[str, Any]:
+    """How many directed pairs of stations hear each other, and which should not, or should and do not."""
+    heard, expected = survey(radios), both_ways(pairs)
+    return {
+        "heard_at_the_start": len(heard),
+        "heard_out_of_reach": sorted(heard - expected),
+        "not_heard_in_reach": sorted(expected - heard),
+    }
