@@ -1,4 +1,4 @@
-"""The command line. Results go to stdout, progress to stderr and only to a terminal.
+"""The commands of the command line. Results go to stdout, progress to stderr and only to a terminal.
 
 Exit codes: 0 all well, 1 a check or an expectation failed, 2 the input is wrong, 3 this backend cannot run here,
 130 interrupted.
@@ -6,33 +6,29 @@ Exit codes: 0 all well, 1 a check or an expectation failed, 2 the input is wrong
 
 from __future__ import annotations
 
-import argparse
 import io
 import json
 import sys
-from collections.abc import Sequence
+from argparse import Namespace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed import __version__
+from testbed.arguments import overrides, parser
 from testbed.errors import BackendError, InputError, TestbedError, one_line
 
 if TYPE_CHECKING:
     from testbed.compare import Comparison
     from testbed.worlds import WorldComparison
 
-EXIT_CODES = """\
-exit codes: 0 all well; 1 a check or an expectation failed; 2 the input is wrong; 3 the backend cannot run here;
-130 interrupted"""
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of the command `testbed`."""
-    arguments = _parser().parse_args(argv)
+    arguments = parser().parse_args(argv)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal that has no ± still gets its table
     try:
-        code: int = arguments.command(arguments)
+        code = COMMANDS[arguments.command](arguments)
         sys.stdout.flush()  # here, where a full disk can still be told
     except TestbedError as error:
         print(f"testbed: {one_line(str(error))}", file=sys.stderr)
@@ -49,184 +45,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="testbed",
-        description="Run mutual exclusion algorithms for mobile ad hoc networks and judge what they did.",
-        epilog=EXIT_CODES,
-    )
-    parser.add_argument("--version", action="version", version=f"testbed {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-
-    one = _command(commands, "run", _run, "run a scenario, print verdicts and a table")
-    one.add_argument("scenario", type=Path, metavar="SCENARIO", help="a YAML file")
-    _add_overrides(one)
-    _add_out(one)
-    _add_json(one)
-    one.add_argument("--pcap", action="store_true", help="capture the air into the run directory, where there is any")
-    one.add_argument(
-        "--attach",
-        metavar="PID,...",
-        type=_processes,
-        default=(),
-        help="run on stations of a Mininet-WiFi network that is up: a process in each, in order",
-    )
-    one.add_argument("--cli", action="store_true", help="open Mininet-WiFi's command line while the agents are alive")
-    _add_checkout(one)
-
-    one = _command(commands, "compare", _compare, "run several algorithms, or worlds, on one scenario, side by side")
-    one.add_argument("scenario", type=Path, metavar="SCENARIO", help="a YAML file")
-    one.add_argument(
-        "--algorithms", metavar="A,B,...", help="without --backends, the first is what the others are held to"
-    )
-    one.add_argument("--backends", metavar="B,C,...",
-                     help="compare worlds; sim is two of them, with ideal and with radio links")  # fmt: skip
-    _add_overrides(one)
-    _add_out(one)
-    _add_json(one)
-
-    one = _command(commands, "reproduce", _reproduce, "run a paper's experiments, the paper's figures beside ours")
-    one.add_argument("paper", choices=("rl", "krl"), metavar="PAPER", help="rl or krl")
-    one.add_argument("--quick", action="store_true", help="fewer repetitions and shorter runs, in under a minute")
-    _add_out(one)
-    _add_json(one)
-
-    one = _command(commands, "mobility", _mobility, "look at the movement of a scenario, or convert a trace")
-    one.usage = "testbed mobility SCENARIO [--plot] [options]\n       testbed mobility convert A B"
-    one.add_argument("what", nargs="+", metavar="SCENARIO | convert A B", help="a YAML file, or two trace files")
-    one.add_argument("--plot", action="store_true", help="draw the paths")
-    _add_overrides(one)
-    _add_out(one)
-    _add_json(one)
-
-    one = _command(commands, "analyze", _analyze, "judge and tabulate runs from what they logged")
-    one.add_argument("runs", type=Path, nargs="+", metavar="RUN_DIR", help="a run directory")
-    one.add_argument("--by", metavar="KEY", help="label runs by a key of their scenarios, such as workload.rate")
-    one.add_argument("--format", choices=("md", "csv", "latex"), default="md", help="of the tables (md)")
-    _add_json(one)
-
-    one = _command(commands, "replay", _replay, "do what a node did in a run again, step by step, from its log")
-    one.add_argument("run", type=Path, metavar="RUN_DIR", help="a run directory, of a run with --set trace=events")
-    one.add_argument("--node", type=int, required=True, metavar="I", help="the node")
-    one.add_argument("--until", type=float, metavar="T", help="stop before inputs later than this, in time units")
-    one.add_argument("--repetition", type=int, default=0, metavar="R", help="counted from 0 (0)")
-    _add_json(one)
-
-    one = _command(commands, "smoke", _smoke, "run scenarios and check their expectations, for CI")
-    one.add_argument("folder", type=Path, nargs="?", default=Path("scenarios/smoke"), metavar="DIR",
-                     help="where the scenarios are (scenarios/smoke)")  # fmt: skip
-    one.add_argument("--junit", type=Path, metavar="FILE", help="also write a JUnit report")
-    one.add_argument("--backend", metavar="B", help="run them in another world than they say")
-    _add_out(one)
-    _add_json(one)
-
-    one = _command(commands, "list", _list, "list what scenarios can name")
-    one.add_argument("what", choices=("algorithms", "backends", "checks", "mobility", "propagation"))
-    _add_json(one)
-
-    one = _command(commands, "export", _export, "write a scenario as a script for another tool, to go on from by hand")
-    one.add_argument("scenario", type=Path, metavar="SCENARIO", help="a YAML file")
-    one.add_argument("--to", required=True, metavar="TOOL", help="mininet-wifi")
-    one.add_argument("--file", type=Path, metavar="FILE", help="where to write it (stdout)")
-    _add_overrides(one)
-
-    one = _command(commands, "new", _new, "start an algorithm: its file, its tests, a smoke scenario, its registration")
-    one.add_argument("what", choices=("algorithm",))
-    one.add_argument("name", metavar="NAME", help="what scenarios call it, such as my-algorithm")
-
-    _add_guest(commands)
-
-    one = _command(commands, "clean", _clean, "remove what a killed run on virtual radios has left, and only that")
-    _add_json(one)
-
-    one = _command(commands, "doctor", _doctor, "what can run on this machine, what is missing, how to get it")
-    _add_json(one)
-    return parser
-
-
-def _add_guest(commands: Any) -> None:
-    guest = _command(
-        commands, "guest", None, "a throwaway Linux guest that has Wi-Fi radios, whatever this machine has"
-    )
-    actions = guest.add_subparsers(title="actions", metavar="ACTION", required=True)
-
-    one = _command(actions, "prepare", _guest_prepare, "fetch and build what guests boot from, once, into the cache")
-    one.add_argument("--update", action="store_true", help="also if a kernel is there: take the current one")
-    _add_json(one)
-
-    one = _command(actions, "run", _guest_run, "boot, run a command in the guest as root, and end with its exit code")
-    one.usage = "testbed guest run [options] -- COMMAND..."
-    one.add_argument("--cpus", type=int, default=2, metavar="N", help="processors of the guest (2)")
-    one.add_argument("--memory", type=int, default=1024, metavar="MB", help="memory of the guest (1024)")
-    one.add_argument(
-        "--accel", choices=("auto", "kvm", "tcg"), default="auto", help="kvm if it works, or as said (auto)"
-    )
-    one.add_argument(
-        "--timeout", type=float, metavar="S", help="end the command after so many seconds, with exit code 124"
-    )
-    one.add_argument("--send", action="append", default=[], metavar="PATH[:GUEST_PATH]",
-                     help="put a file or folder into the guest first (may be repeated)")  # fmt: skip
-    one.add_argument("--bring", action="append", default=[], metavar="GUEST_PATH:DIR",
-                     help="put what is in a folder of the guest into DIR afterwards (may be repeated)")  # fmt: skip
-    one.add_argument("--cold", action="store_true", help="boot, even if a guest that was ready has been kept")
-    one.add_argument("--verbose", action="store_true", help="say on stderr how long the guest took to come up")
-    one.add_argument("--mininet-wifi", metavar="CHECKOUT",
-                     help="a guest with Mininet-WiFi: this checkout of it, or the `installed` one")  # fmt: skip
-    one.add_argument("argv", nargs=argparse.REMAINDER, metavar="COMMAND", help="and its arguments")
-
-
-def _command(commands: Any, name: str, function: Any, summary: str) -> argparse.ArgumentParser:
-    command: argparse.ArgumentParser = commands.add_parser(
-        name, help=summary, description=summary[0].upper() + summary[1:] + ".", epilog=EXIT_CODES
-    )
-    command.set_defaults(command=function)
-    return command
-
-
-def _add_overrides(command: argparse.ArgumentParser) -> None:
-    summary = "override a key of the scenario, such as workload.rate=0.1 (may be repeated)"
-    command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides", help=summary)
-    command.add_argument("--seed", metavar="S", help="short for --set seed=S")
-    command.add_argument("--backend", metavar="B", help="short for --set backend=B")
-
-
-def _processes(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(map(int, text.split(",")))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"found {text!r}; allowed: numbers of processes, such as 120,121") from None
-
-
-def _add_checkout(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--mininet-wifi", metavar="CHECKOUT", type=Path, help="use this checkout of Mininet-WiFi, not the installed one"
-    )
-
-
-def _name_checkout(arguments: argparse.Namespace) -> None:
+def _name_checkout(arguments: Namespace) -> None:
     if arguments.mininet_wifi is not None:
         from testbed.mininet.found import name_checkout
 
         name_checkout(arguments.mininet_wifi)
 
 
-def _add_out(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--out", type=Path, default=Path("runs"), metavar="DIR", help="where run directories go (runs)"
-    )
-
-
-def _add_json(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--json", action="store_true", help="print one JSON document instead of text")
-
-
 def _print_json(value: Any) -> None:
     print(json.dumps(value, indent=1))
-
-
-def _overrides(arguments: argparse.Namespace) -> list[str]:
-    short = [f"{key}={value}" for key in ("seed", "backend") if (value := getattr(arguments, key)) is not None]
-    return [*arguments.overrides, *short]
 
 
 def _locate(path: Path) -> Path:
@@ -239,13 +66,13 @@ def _locate(path: Path) -> Path:
         return path
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: Namespace) -> int:
     from testbed.progress import Progress
     from testbed.run import Wishes, no_report, run
     from testbed.scenario import load
 
     _name_checkout(arguments)
-    scenario = load(_locate(arguments.scenario), _overrides(arguments))
+    scenario = load(_locate(arguments.scenario), overrides(arguments))
     with Progress() as progress:
         report = no_report if arguments.cli else progress  # the terminal is the command line's
         result = run(scenario, arguments.out, report, Wishes(arguments.pcap, arguments.cli, arguments.attach))
@@ -258,7 +85,7 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0 if result.passed else 1
 
 
-def _compare(arguments: argparse.Namespace) -> int:
+def _compare(arguments: Namespace) -> int:
     comparison = _compare_algorithms(arguments) if arguments.backends is None else _compare_worlds(arguments)
     if arguments.json:
         _print_json(comparison.as_dict())
@@ -267,7 +94,7 @@ def _compare(arguments: argparse.Namespace) -> int:
     return 1 if comparison.failures else 0
 
 
-def _compare_algorithms(arguments: argparse.Namespace) -> Comparison:
+def _compare_algorithms(arguments: Namespace) -> Comparison:
     from testbed.compare import compare, parse_algorithms
     from testbed.progress import Progress
     from testbed.scenario import load
@@ -275,12 +102,12 @@ def _compare_algorithms(arguments: argparse.Namespace) -> Comparison:
     if arguments.algorithms is None:
         raise InputError("compare: found neither --algorithms nor --backends; allowed: either or both")
     algorithms = parse_algorithms(arguments.algorithms)
-    scenario = load(_locate(arguments.scenario), _overrides(arguments))
+    scenario = load(_locate(arguments.scenario), overrides(arguments))
     with Progress() as progress:
         return compare(scenario, algorithms, arguments.out, progress)
 
 
-def _compare_worlds(arguments: argparse.Namespace) -> WorldComparison:
+def _compare_worlds(arguments: Namespace) -> WorldComparison:
     from testbed.compare import parse_algorithms
     from testbed.progress import Progress
     from testbed.worlds import Subject, compare_worlds, parse_backends
@@ -289,12 +116,12 @@ def _compare_worlds(arguments: argparse.Namespace) -> WorldComparison:
         raise InputError("compare: found both --backend and --backends; allowed: one of them")
     backends = parse_backends(arguments.backends)
     algorithms = None if arguments.algorithms is None else parse_algorithms(arguments.algorithms, least=1)
-    subject = Subject.load(_locate(arguments.scenario), _overrides(arguments))
+    subject = Subject.load(_locate(arguments.scenario), overrides(arguments))
     with Progress() as progress:
         return compare_worlds(subject, algorithms, backends, arguments.out, progress)
 
 
-def _reproduce(arguments: argparse.Namespace) -> int:
+def _reproduce(arguments: Namespace) -> int:
     from testbed.progress import Progress
     from testbed.reproduce import reproduce
 
@@ -307,7 +134,7 @@ def _reproduce(arguments: argparse.Namespace) -> int:
     return 1 if outcome.failures else 0
 
 
-def _mobility(arguments: argparse.Namespace) -> int:
+def _mobility(arguments: Namespace) -> int:
     what = arguments.what
     if what[0] == "convert" and len(what) == 3:
         from testbed.mobility.traces.formats import convert
@@ -320,7 +147,7 @@ def _mobility(arguments: argparse.Namespace) -> int:
     from testbed.scenario import load
     from testbed.survey import survey
 
-    found = survey(load(_locate(Path(what[0])), _overrides(arguments)))
+    found = survey(load(_locate(Path(what[0])), overrides(arguments)))
     lacking = plots_missing() if arguments.plot else None
     if lacking is not None:
         raise BackendError(f"no plot: {lacking}")
@@ -333,7 +160,7 @@ def _mobility(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _analyze(arguments: argparse.Namespace) -> int:
+def _analyze(arguments: Namespace) -> int:
     from analysis.load import RunDirectoryError
     from testbed.report import analyze
 
@@ -351,7 +178,7 @@ def _analyze(arguments: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _replay(arguments: argparse.Namespace) -> int:
+def _replay(arguments: Namespace) -> int:
     from analysis.load import RunDirectoryError
     from testbed.replay import replay
     from testbed.replaytext import as_dict, render
@@ -369,7 +196,7 @@ def _replay(arguments: argparse.Namespace) -> int:
     return 1 if done.failed else 0
 
 
-def _smoke(arguments: argparse.Namespace) -> int:
+def _smoke(arguments: Namespace) -> int:
     from testbed.progress import Progress
     from testbed.smoke import Outcome, find_scenarios, run_all, write_junit
 
@@ -397,7 +224,7 @@ def _smoke(arguments: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _list(arguments: argparse.Namespace) -> int:
+def _list(arguments: Namespace) -> int:
     from testbed.report import listing
 
     entries = listing(arguments.what)
@@ -410,7 +237,7 @@ def _list(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _new(arguments: argparse.Namespace) -> int:
+def _new(arguments: Namespace) -> int:
     from testbed.new import new_algorithm, next_steps
     from testbed.rundir import PROJECT
 
@@ -419,14 +246,14 @@ def _new(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _export(arguments: argparse.Namespace) -> int:
+def _export(arguments: Namespace) -> int:
     from testbed.mininet.export import export
     from testbed.scenario import load
 
     if arguments.to != "mininet-wifi":
         raise InputError(f"--to: found {arguments.to}; allowed: mininet-wifi")
     as_it_will_run = ["backend=mininet-wifi", "medium=wmediumd", "repeat=1"]
-    scenario = load(_locate(arguments.scenario), [*_overrides(arguments), *as_it_will_run])
+    scenario = load(_locate(arguments.scenario), [*overrides(arguments), *as_it_will_run])
     if arguments.file is None:
         print(export(scenario), end="")
     else:
@@ -439,7 +266,7 @@ def _export(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _guest_prepare(arguments: argparse.Namespace) -> int:
+def _guest_prepare(arguments: Namespace) -> int:
     from testbed.guest.command import prepare_guest
 
     facts = prepare_guest(update=arguments.update)
@@ -452,7 +279,7 @@ def _guest_prepare(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _guest_run(arguments: argparse.Namespace) -> int:
+def _guest_run(arguments: Namespace) -> int:
     from testbed.guest.command import run_in_guest
 
     return run_in_guest(
@@ -469,7 +296,7 @@ def _guest_run(arguments: argparse.Namespace) -> int:
     )
 
 
-def _clean(arguments: argparse.Namespace) -> int:
+def _clean(arguments: Namespace) -> int:
     from testbed.hwsim.clean import clean
 
     removed = clean()
@@ -480,7 +307,7 @@ def _clean(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _doctor(arguments: argparse.Namespace) -> int:
+def _doctor(arguments: Namespace) -> int:
     from testbed.doctor import examine, render
 
     facts = examine()
@@ -490,6 +317,23 @@ def _doctor(arguments: argparse.Namespace) -> int:
         print(render(facts), end="")
     return 0
 
+
+COMMANDS: dict[str, Callable[[Namespace], int]] = {
+    "run": _run,
+    "compare": _compare,
+    "reproduce": _reproduce,
+    "mobility": _mobility,
+    "analyze": _analyze,
+    "replay": _replay,
+    "smoke": _smoke,
+    "list": _list,
+    "export": _export,
+    "new": _new,
+    "guest prepare": _guest_prepare,
+    "guest run": _guest_run,
+    "clean": _clean,
+    "doctor": _doctor,
+}
 
 if __name__ == "__main__":
     sys.exit(main())
