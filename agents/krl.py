@@ -4,7 +4,9 @@ J. E. Walter, G. Cao, M. Mohanty: A K-Mutual Exclusion Algorithm for Wireless Ad
 in comments are those of its appendix.
 
 RL with k tokens: a node may hold several, and requests run downhill to the nearest holder. A holder with nobody above
-lowers its height, so that requests can reach it. Assumes what RL assumes, and k < n.
+lowers its height, so that requests can reach it. Assumes k < n and what RL assumes of links, but allows partitions, and
+nodes to fail as long as not all holders do. In a part where every node holds a token, each in turn lowers its height
+for ever, as each raises it in one that has none; `agents.pacing` paces both.
 
 Deviations from the printed pseudocode (tests/agents/test_krl_defects.py has the runs and the cases):
 
@@ -16,15 +18,24 @@ Deviations from the printed pseudocode (tests/agents/test_krl_defects.py has the
    raise their heights, where section 4.2 says that none will have to.
 5. The heights expected in acknowledgements are kept apart from height[j], one for each token sent. Line 3 of Token
    overwrites height[j]: when two tokens cross on a link, the acknowledgement no longer equals it, and receivedLI[j]
-   stays false. Found by hand; no random run was seen to starve of it.
+   stays false. When the last one has come, height[j] is what it says, as it is in print. Found by hand; no random run
+   was seen to starve of either.
 6. Line 8 of Token, the acknowledgement, is outside the `if`. Without it schedule 64 starves a node. The height it
-   carries is the one the sender expects, not always the node's own, which may be lower still.
+   carries is the one the sender expects; the node's own may be lower still, but never higher, by deviation 9.
 7. A token holder never forwards a request (line 13 of LinkInfo). Without it holders ask others for tokens; no run was
    seen to fail of it.
 8. A node that passes a token on and keeps another has `next` at itself, as the data structures say. No run was seen to
    fail without it.
+9. Line 4 of Token lowers the height of a node that is above what line 8 tells, not only of one above h. The two differ
+   by a node at (h1, h2, i) that gets a token from one at (h1, h2, j), i < j: it is below h, stays, and says that it is
+   lower than it is. Once j is at (h1, h2 - 1, j) both take the link for outgoing and the node drops j's requests. Found
+   by hand: j starves beside two idle tokens. Random runs come to such links, and none was seen to starve.
+10. A holder that borders only on holders starts below (0, 0, i), or it would have nobody above it. In print node 0
+   starts at (0, 0, 0) even so.
 
-LowerHeight tells the links that are incoming afterwards, as its line 4 says and the overview does not.
+LowerHeight tells the links that are incoming afterwards, as its line 4 says and the overview does not. Of any other
+lowering only the lower neighbours hear, so both ends of an idle link may take it for incoming, as in RL; no harm was
+seen to come of it.
 """
 
 from __future__ import annotations
@@ -36,7 +47,7 @@ from typing import Any, ClassVar, Self
 from agents.contract import CRITICAL, REMAINDER, WAITING, Demand, Graph
 from agents.heights import Height, distances, is_highest, is_lowest, lower_than, lowered, lowest, raised
 from agents.message import Message
-from agents.pacing import UNPACED, PacedAgent, PacedParameters
+from agents.pacing import LOWER, RAISE, UNPACED, PacedAgent, PacedParameters
 from agents.rl import LinkInfo, Request, Token  # the same three, with the same fields
 
 
@@ -173,6 +184,7 @@ class KReverseLink(PacedAgent):
             self.awaiting_info[j].remove(h)
             if not self.awaiting_info[j]:
                 del self.awaiting_info[j]
+                self.height[j] = h  # deviation 5
         if j in self.queue and self.my_height > self.height[j]:  # l. 7
             self.queue.remove(j)
         self.lower_if_highest()  # l. 8-10
@@ -206,25 +218,30 @@ class KReverseLink(PacedAgent):
         """A token that could not be delivered comes back: as in RL, as if the lowest neighbour had just sent it."""
         if message.units:
             self.tokens += 1
-            if self.height:
+            if self.height and not self.is_sink():
                 self.come_below(min(self.height.values()))
             self.use_token()
+
+    def on_timer(self, name: str) -> None:
+        """A rest is over: catch up on what was put off."""
+        super().on_timer(name)
+        if name == LOWER:
+            self.lower_if_highest()
 
     # -- procedures, in the paper's order ----------------------------------------------------------------------------
 
     def forward_request(self) -> None:
         """Procedure ForwardRequest()."""
-        if not self.height or (self.resting and self.is_sink()):  # pacing
+        if not self.height or (RAISE in self.resting and self.is_sink()):  # pacing
             self.next = self.node
             return
         self.next = lowest(self.height)  # l. 1
         self.send(self.next, Request(self.my_height))  # l. 2
 
     def come_below(self, h: Height, sender: int | None = None) -> None:
-        """Lines 4-7 of Token: lower the height below h, if it is not; the lower neighbours, but for j, are told."""
-        mine = self.my_height
-        if mine > h:
-            told = lower_than(h, self.node)
+        """Lines 4-7 of Token: come just below h, if not there already; the lower neighbours, but for j, are told."""
+        mine, told = self.my_height, lower_than(h, self.node)
+        if mine > told:  # deviation 9
             self.send_all([k for k, height in self.height.items() if height < mine and k != sender], LinkInfo(told))
             self.my_height = told
 
@@ -261,7 +278,7 @@ class KReverseLink(PacedAgent):
 
     def raise_height(self) -> None:
         """Procedure RaiseHeight()."""
-        if self.must_rest():  # pacing
+        if self.must_rest(RAISE):  # pacing
             self.next = self.node
             return
         self.my_height = raised(self.my_height, self.height)  # l. 1-3
@@ -287,5 +304,5 @@ class KReverseLink(PacedAgent):
 
     def lower_if_highest(self) -> None:
         """A token holder with no incoming link lowers its height, so that requests can reach it."""
-        if self.tokens and is_highest(self.my_height, self.height):
+        if self.tokens and is_highest(self.my_height, self.height) and not self.must_rest(LOWER):
             self.lower_height()

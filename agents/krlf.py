@@ -2,12 +2,13 @@
 
 J. E. Walter, G. Cao, M. Mohanty: A K-Mutual Exclusion Algorithm for Wireless Ad Hoc Networks. POMC 2001, section 4.4
 and "Pseudocode for KRL with token forwarding" in its appendix, whose line numbers the comments cite. What is not here
-is as in `agents.krl`. Tokens never rest, so messages are sent even when nobody asks.
+is as in `agents.krl`. A token that has been used never rests, except with a node that has no neighbours, so messages
+are sent even when nobody asks.
 
 Deviations from the printed pseudocode, besides those of `agents.krl`: lines 4-5 of release are missing in print, and
-are taken to be lines 3-4 of KRL's; a node without neighbours keeps its token; line 3 of PickLowest is garbled, and is
-taken to mean the lowest of the neighbours not visited yet, as section 4.4 says; a token in use by the node's own
-critical section is not forwarded when another arrives.
+are taken to be lines 3-4 of KRL's; a node without neighbours keeps its token until somebody uses it; line 3 of
+PickLowest is garbled, and is taken to mean the lowest of the neighbours not visited yet, as section 4.4 says; a token
+in use by the node's own critical section is not forwarded when another arrives.
 """
 
 from __future__ import annotations

@@ -109,5 +109,5 @@ class KReverseLinkAdaptive(KReverseLinkForwarding):
         self.notes = [*self.notes, bool(self.queue)][-self.window :]
 
     def worthwhile_hops(self) -> int:
-        """The share of yes among the last notes, of `max_hops`; nothing while there are no notes."""
+        """The share of yes among the last notes, of `max_hops`. Only asked for after a note."""
         return round(self.max_hops * sum(self.notes) / len(self.notes))

@@ -1,10 +1,11 @@
-"""Pacing: how often a node of a link-reversal algorithm may raise its height.
+"""Pacing: how often a node of a link-reversal algorithm may change its height because all its links lead one way.
 
-The papers assume that the network is never partitioned. In a part that has no token, every node is a sink in turn and
-raises its height for ever, as fast as messages travel: two nodes alone never fall silent. With `raise_interval` a node
-that has raised its height rests for so long before it does so again. Until then it may be a sink, which the papers'
-nodes never are between two events, so it asks nobody: its `next` is itself, and when it wakes up, or a neighbour turns
-out to be lower after all, it asks anew. Without the parameter, as in the papers' model, nothing changes.
+The papers' nodes do so at once. In a part of the network that has no token every node is a sink in turn and raises its
+height for ever, as fast as messages travel: two nodes alone never fall silent. Where holders lower their heights (KRL),
+so does a part in which every node is one. With `raise_interval` a node that has raised its height, or lowered it, rests
+for so long before it does the same again. A node that may not raise its height may be a sink, which the papers' nodes
+never are between two events, so it asks nobody: its `next` is itself, and when it wakes up, or a neighbour turns out to
+be lower after all, it asks anew. Without the parameter, as in the papers' model, nothing changes.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 
 from agents.contract import TICKS, Agent, Parameters
 
-RAISE = "raise"
+RAISE, LOWER = "raise", "lower"
 
 
 @dataclass(frozen=True)
@@ -35,22 +36,22 @@ class PacedAgent(Agent):
 
     def __init__(self, node: int, parameters: PacedParameters) -> None:
         super().__init__(node)
-        self.raise_ticks = round(parameters.raise_interval * TICKS)
-        self.resting = False
+        self.rest_ticks = round(parameters.raise_interval * TICKS)
+        self.resting: set[str] = set()  # of RAISE and LOWER, what it may not do yet
 
-    def must_rest(self) -> bool:
-        """Whether the last raise is too recent for another; if not, this one begins a new rest."""
-        if self.resting:
+    def must_rest(self, deed: str) -> bool:
+        """Whether the last time is too recent to do it again; if not, this time begins a new rest."""
+        if deed in self.resting:
             return True
-        if self.raise_ticks:
-            self.resting = True
-            self.set_timer(RAISE, self.raise_ticks)
+        if self.rest_ticks:
+            self.resting.add(deed)
+            self.set_timer(deed, self.rest_ticks)
         return False
 
     def on_timer(self, name: str) -> None:
-        """The rest is over: catch up on the raise that was put off, if it is still due."""
-        self.resting = False
-        if not self.units and self.is_sink():
+        """A rest is over: catch up on what was put off, if it is still due."""
+        self.resting.discard(name)
+        if name == RAISE and not self.units and self.is_sink():
             self.raise_height()
 
     def is_sink(self) -> bool:

@@ -8,8 +8,11 @@ those who asked it. In the RL paper the tree is the breadth-first tree of the in
 and messages between tree neighbours take the current shortest path, one message charged for every link. Assumes
 delivery between any two nodes, exactly once and in order.
 
-Deviations: none. The RL paper does not print the algorithm; this is Raymond's, with ASSIGN_PRIVILEGE and MAKE_REQUEST
-called after every event as in the original. Its PRIVILEGE is called Token here, so that tables agree.
+Deviations: the RL paper does not print the algorithm; this is Raymond's, with ASSIGN_PRIVILEGE and MAKE_REQUEST called
+after every event as in the original. Its PRIVILEGE is called Token here, so that tables agree. Its recovery, by which a
+node that comes back learns from its neighbours what it forgot, is left out, since the RL paper's nodes do not fail: a
+node that has crashed does not know who asked it, and they may wait for ever even if it held nothing. Seed 2 shows it
+(tests/agents/test_raymond_tree_paper.py).
 """
 
 from __future__ import annotations

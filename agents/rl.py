@@ -29,7 +29,7 @@ from typing import Any, ClassVar, Self
 from agents.contract import CRITICAL, REMAINDER, WAITING, Demand, Graph
 from agents.heights import Height, by_distance, is_lowest, lower_than, lowest, raised
 from agents.message import Message
-from agents.pacing import UNPACED, PacedAgent, PacedParameters
+from agents.pacing import RAISE, UNPACED, PacedAgent, PacedParameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ class ReverseLink(PacedAgent):
 
     def forward_request(self) -> None:
         """Procedure ForwardRequest()."""
-        if not self.height or (self.resting and self.is_sink()):  # deviation 1; pacing
+        if not self.height or (RAISE in self.resting and self.is_sink()):  # deviation 1; pacing
             self.next = self.node  # deviation 3
             return
         self.next = lowest(self.height)  # l. 1
@@ -236,7 +236,7 @@ class ReverseLink(PacedAgent):
 
     def raise_height(self) -> None:
         """Procedure RaiseHeight()."""
-        if self.must_rest():  # pacing
+        if self.must_rest(RAISE):  # pacing
             self.next = self.node
             return
         self.my_height = raised(self.my_height, self.height)  # l. 1-3

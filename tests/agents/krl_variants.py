@@ -1,7 +1,7 @@
 """KRL as printed, line by line, and KRL with a line broken: what the tests must be able to tell from the real one."""
 
 from agents.contract import CRITICAL, REMAINDER
-from agents.heights import is_highest, lower_than, lowest
+from agents.heights import Height, is_highest, lower_than, lowest
 from agents.krl import KReverseLink
 from agents.krlf import KReverseLinkForwarding
 from agents.krlf_adaptive import KReverseLinkAdaptive
@@ -90,8 +90,22 @@ class KeptNext(KReverseLink):
         self.next = head
 
 
-UNDONE = (EmptyNeighbourhood, StaleNext, ReturningNext, UnguardedRelease, CrossingTokens, SilentAcknowledgement,
-          AskingHolder, KeptNext)  # fmt: skip
+class HighAcknowledgement(KReverseLinkAdaptive):
+    """Deviation 9 undone: a node that is below h stays where it is, and says it is lower."""
+
+    def come_below(self, h: Height, sender: int | None = None) -> None:
+        if self.my_height > h:
+            super().come_below(h, sender)
+
+
+class LostAcknowledgement(KReverseLink):
+    """Deviation 5, half of it undone: what the last acknowledgement says is not kept."""
+
+    def on_link_info(self, j: int, message: LinkInfo) -> None:
+        if self.awaiting_info.get(j) == [message.height]:
+            del self.awaiting_info[j]
+            message = LinkInfo(self.height[j])
+        super().on_link_info(j, message)
 
 
 # -- mutants -----------------------------------------------------------------------------------------------------------

@@ -107,4 +107,4 @@ class ForgottenReroute(ReverseLink):
         self.queue = [k for k in self.queue if k not in self.height or self.my_height < self.height[k]]
 
 
-MUTANTS = (KeptToken, ReversedComparison, ForgottenRequest, ForgottenReroute)
+MUTANTS = (KeptToken, ReversedComparison, ForgottenRequest, ForgottenReroute, NeverStruck)

@@ -1,9 +1,12 @@
 """What the printed pseudocode of KRL does, for each deviation in the agent's docstring."""
 
+from collections.abc import Callable
+
 import pytest
 
 from agents.contract import ONE_UNIT
-from agents.krl import Initial, KReverseLink
+from agents.krl import Initial, KParameters, KReverseLink
+from agents.krlf_adaptive import AdaptiveParameters, KReverseLinkAdaptive
 from agents.rl import LinkInfo, Request, Token
 from testbed.driver import AgentError
 from tests.agents.k_stage import play
@@ -11,7 +14,9 @@ from tests.agents.krl_variants import (
     AskingHolder,
     CrossingTokens,
     EmptyNeighbourhood,
+    HighAcknowledgement,
     KeptNext,
+    LostAcknowledgement,
     ReturningNext,
     SilentAcknowledgement,
     StaleNext,
@@ -19,6 +24,7 @@ from tests.agents.krl_variants import (
 )
 from tests.agents.random_runs import run_once
 from tests.agents.rl_variants import registered
+from tests.agents.stage import Stage
 
 SEED, K = 16, {"name": "krl", "k": 1}
 
@@ -70,6 +76,16 @@ def test_deviation_5_tokens_that_cross(agent, heard):
     assert any(isinstance(message, Token) for _, _, message in one.take_outputs()) is heard
 
 
+@pytest.mark.parametrize(("agent", "lowered"), [(KReverseLink, (-1, 0, 5)), (LostAcknowledgement, (0, 0, 5))])
+def test_deviation_5_what_an_acknowledgement_says_after_tokens_have_crossed(agent, lowered):
+    """Node 1 says that it is below, the last that is heard of it: node 5 holds a token and has nobody above it."""
+    one = node(agent, (0, 0), [(0, 1, 1)], tokens=1)
+    one.on_receive(1, Request((0, 1, 1)))
+    one.on_receive(1, Token((0, 1, 1)))
+    one.on_receive(1, LinkInfo((0, -1, 1)))
+    assert one.my_height == lowered
+
+
 def test_deviation_6_an_acknowledgement_that_never_comes():
     """As printed, a node that is low already does not acknowledge a token."""
     with pytest.raises(AssertionError, match="starved"):
@@ -94,3 +110,48 @@ def test_deviation_8_a_holder_points_at_itself(agent, next_):
     one = node(agent, (0, 0), [(0, 1, 1)], tokens=2)
     one.on_receive(1, Request((0, 1, 1)))
     assert (one.tokens, one.next) == (1, next_)
+
+
+def tokens_passed_between_equals(agent: type[KReverseLinkAdaptive]) -> Stage:
+    """Node 5 at (0, -3) forwards a token to node 3, which is there too, and is then lowered by one; later it asks 3."""
+    links = [(0, 1), (1, 2), (0, 5), (5, 6), (2, 4), (4, 7), (1, 8), (8, 9), (9, 3), (5, 10)]
+    graph = {i: tuple(sorted({*(b for a, b in links if a == i), *(a for a, b in links if b == i)})) for i in range(11)}
+    parameters = AdaptiveParameters(k=3, max_hops=2)
+    starts = agent.initial(graph, parameters)
+    stage = Stage([agent(i, starts[i], parameters) for i in range(11)], links)
+
+    def then(do: Callable[..., None], *nodes: int) -> None:
+        do(*nodes)
+        stage.deliver_all()
+
+    then(stage.request, 3)
+    then(stage.release, 3)
+    for node, other in ((5, 6), (4, 7)):  # each sees a load, so it forwards what nobody wants
+        then(stage.request, node)
+        then(stage.request, other)
+        then(stage.release, node)
+        then(stage.request, node)
+        then(stage.release, other)
+    then(stage.link_up, 3, 5)
+    then(stage.release, 5)
+    then(stage.link_up, 4, 5)
+    then(stage.release, 4)
+    then(stage.request, 10)
+    then(stage.release, 10)
+    then(stage.link_up, 7, 10)
+    then(stage.link_down, 5, 10)
+    then(stage.request, 5)
+    return stage
+
+
+def test_deviation_9_a_node_that_says_it_is_lower_than_it_is():
+    """Both ends take the link for outgoing: the request is dropped, and never repeated."""
+    starved = tokens_passed_between_equals(HighAcknowledgement)
+    assert (starved.waiting(), starved.busy(), starved.agents[3].units) == ([5], [], 2)
+    assert tokens_passed_between_equals(KReverseLinkAdaptive).inside == {5}
+
+
+def test_deviation_10_holders_among_holders():
+    """Node 0 borders on node 1 only, which holds a token as well."""
+    starts = KReverseLink.initial({0: (1,), 1: (0, 2), 2: (1,)}, KParameters(k=2))
+    assert [start.height for start in starts] == [(0, -1, 0), (0, 0, 1), (0, 1, 2)]

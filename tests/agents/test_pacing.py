@@ -1,4 +1,4 @@
-"""Pacing: raising heights at most so often, which a part without a token needs, starves nobody."""
+"""Pacing: changing heights at most so often, which parts without a token, or full of them, need, starves nobody."""
 
 from itertools import pairwise
 
@@ -42,6 +42,23 @@ def test_a_part_without_a_token_is_paced(name):
         raises[interval] = {node: sorted({one["t"] for one in sent if one["node"] == node}) for node in PART}
     assert max(map(len, raises[0.0].values())) > 40
     gaps = [b - a for times in raises[20.0].values() for a, b in pairwise(times)]
+    assert gaps
+    assert min(gaps) >= 20
+
+
+@pytest.mark.parametrize("name", [name for name in PACED if name != "rl"])
+def test_a_part_in_which_everybody_holds_a_token_is_paced(name):
+    """Nobody in it lowers its height more often than once an interval. RL has one token, and no such parts."""
+    cut = [{"at": 100.0, "kind": "cut", "group": [0, 1]}, {"at": 300.0, "kind": "heal"}]
+    times = {}
+    for interval in (0.0, 20.0):
+        run = simulate(algorithm=paced(name, interval, k=3), topology={"kind": "complete"}, faults=cut,
+                       workload={"rate": 1e-9})  # fmt: skip
+        assert run.verdicts == ALL_OK
+        sent = [one for one in run.diary.of("send") if one["node"] in (0, 1) and 101 < one["t"] < 300]
+        times[interval] = {node: sorted(one["t"] for one in sent if one["node"] == node) for node in (0, 1)}
+    assert min(map(len, times[0.0].values())) > 40
+    gaps = [b - a for ones in times[20.0].values() for a, b in pairwise(ones)]
     assert gaps
     assert min(gaps) >= 20
 

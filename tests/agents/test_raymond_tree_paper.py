@@ -12,6 +12,7 @@ from testbed.driver import AgentError
 from testbed.graph import random_connected
 from tests.agents.random_runs import run_once
 from tests.agents.rl_variants import registered
+from tests.testbed.simulate import ALL_OK, simulate
 
 
 def outputs(agent: RaymondTree) -> list[tuple]:
@@ -128,3 +129,12 @@ def test_mutants_are_caught(mutant):
 
     with registered(mutant, "raymond-tree"):
         assert any(fails(seed) for seed in range(20))
+
+
+def test_a_node_that_comes_back_has_forgotten_who_asked_it():
+    """Raymond's recovery is left out: the node held nothing, no unit and no message is lost, and others starve."""
+    faults = [{"at": 100.0, "kind": "crash", "node": 4}, {"at": 110.0, "kind": "restart", "node": 4}]
+    run = simulate(algorithm={"name": "raymond-tree", "permuted": False}, seed=2, faults=faults, drain=1000.0)
+    crash = run.diary.of("crash")[0]
+    assert crash["units"] == 0
+    assert run.verdicts == {**ALL_OK, "starvation": "failed"}

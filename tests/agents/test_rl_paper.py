@@ -1,6 +1,5 @@
 """RL: one test per claim or figure of the paper (Walter, Welch, Vaidya 2001)."""
 
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -477,12 +476,6 @@ def test_a_blank_node_joins_like_a_new_one():
     agent.on_receive(1, LinkInfo((2, 4, 1)))
     assert agent.my_height == (3, 0, 5)
     assert sends(agent) == [(1, LinkInfo((3, 0, 5))), (1, Request((3, 0, 5)))]
-
-
-def test_initial_is_a_plain_record():
-    """What a node starts with can be altered for a test without touching the others."""
-    start = Initial((0, 1, 1), ((0, 0, 0),), False)
-    assert replace(start, holds_token=True).holds_token
 
 
 def test_enter_is_an_output_of_its_own():

@@ -55,7 +55,7 @@ def test_any_schedule(seed, nodes, steps):
 def test_mutants_are_caught(mutant):
     """A random run tells a broken agent from a whole one, within a few seeds."""
     with registered(mutant):
-        assert any(_fails(seed) for seed in range(20)), f"{mutant.__name__}: {mutant.__doc__}"
+        assert any(_fails(seed) for seed in range(40)), f"{mutant.__name__}: {mutant.__doc__}"
 
 
 def _fails(seed: int) -> bool:
