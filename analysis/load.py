@@ -6,7 +6,7 @@ A run that was killed leaves a directory without a summary and perhaps with half
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -40,7 +40,8 @@ class Run:
     @property
     def repetitions(self) -> list[Path]:
         """The folders of the repetitions that were begun."""
-        return sorted(self.path.glob("rep-[0-9][0-9][0-9]*"), key=lambda folder: (len(folder.name), folder.name))
+        folders = self.path.glob("rep-[0-9][0-9][0-9]*")
+        return sorted(folders, key=lambda folder: (len(folder.name), folder.name))
 
     @cached_property
     def audits(self) -> list[Audit]:
@@ -63,13 +64,25 @@ class Run:
 
 def load_run(path: Path) -> Run:
     """Read a run directory, finished or not."""
-    if not path.is_dir():
+    if not _is(Path.is_dir, path):
         raise RunDirectoryError(f"{path}: not a run directory")
-    if not (path / "meta.json").is_file():
+    if not _is(Path.is_file, path / "meta.json"):
         raise RunDirectoryError(f"{path}: not a run directory (it has no meta.json)")
     meta = _read_json(path / "meta.json")
-    summary = _read_summary(path / "summary.json") if (path / "summary.json").is_file() else None
-    return Run(path, meta, summary)
+    summary = _read_summary(path / "summary.json") if _is(Path.is_file, path / "summary.json") else None
+    run = Run(path, meta, summary)
+    there, begun = len(run.repetitions), meta.get("repeat")
+    if run.finished and isinstance(begun, int) and there < begun:
+        raise RunDirectoryError(f"{path}: it has {there} of its {begun} repetitions")
+    return run
+
+
+def _is(kind: Callable[[Path], bool], path: Path) -> bool:
+    """Whether there is such a thing; both tests raise an error only if they may not look."""
+    try:
+        return kind(path)
+    except OSError as error:
+        raise RunDirectoryError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -91,7 +104,11 @@ def _read_summary(path: Path) -> dict[str, Any]:
 
 def read_events(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The events of a log with their line numbers, in order. A last line that a kill cut short is left out."""
-    with path.open("rb") as lines:
+    try:
+        lines = path.open("rb")
+    except OSError as error:
+        raise RunDirectoryError(f"{path}: cannot be read: {error.strerror}") from None
+    with lines:
         for number, line in enumerate(lines, 1):
             try:
                 event = json.loads(line)
@@ -107,7 +124,7 @@ def read_events(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 def audit_log(path: Path) -> Audit:
     """A log, measured and judged."""
     audit = Audit()
-    if path.is_file():
+    if _is(Path.is_file, path):
         replay(path, audit)
     return audit
 

@@ -7,18 +7,26 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from testbed import __version__
+from testbed.errors import one_line
 
 EXIT_CODES = """\
 exit codes: 0 all well; 1 a check or an expectation failed; 2 the input is wrong; 3 the backend cannot run here;
 130 interrupted"""
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"testbed: {one_line(message)} (see {self.prog} --help)\n")
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser of the command `testbed`."""
-    whole = argparse.ArgumentParser(
+    whole = _Parser(
         prog="testbed",
         description="Run mutual exclusion algorithms for mobile ad hoc networks and judge what they did.",
         epilog=EXIT_CODES,
@@ -35,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
 
 def overrides(arguments: argparse.Namespace) -> list[str]:
     """The keys of the scenario that a command line overrides, each as KEY=VALUE."""
-    short = [f"{key}={value}" for key in ("seed", "backend") if (value := getattr(arguments, key)) is not None]
+    short = [f"{key}={value}" for key in ("seed", "backend") if (value := getattr(arguments, key, None)) is not None]
     return [*arguments.overrides, *short]
 
 
@@ -131,7 +139,7 @@ def _add_export(commands: Any) -> None:
     _add_scenario(one)
     one.add_argument("--to", required=True, metavar="TOOL", help="mininet-wifi")
     one.add_argument("--file", type=Path, metavar="FILE", help="where to write it (stdout)")
-    _add_overrides(one)
+    _add_overrides(one, backend=False)
 
 
 def _add_new(commands: Any) -> None:
@@ -192,11 +200,12 @@ def _add_scenario(one: argparse.ArgumentParser) -> None:
     one.add_argument("scenario", type=Path, metavar="SCENARIO", help="a YAML file")
 
 
-def _add_overrides(one: argparse.ArgumentParser) -> None:
+def _add_overrides(one: argparse.ArgumentParser, *, backend: bool = True) -> None:
     summary = "override a key of the scenario, such as workload.rate=0.1 (may be repeated)"
     one.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides", help=summary)
     one.add_argument("--seed", metavar="S", help="short for --set seed=S")
-    one.add_argument("--backend", metavar="B", help="short for --set backend=B")
+    if backend:
+        one.add_argument("--backend", metavar="B", help="short for --set backend=B")
 
 
 def _add_out(one: argparse.ArgumentParser) -> None:

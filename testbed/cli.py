@@ -42,6 +42,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         print(f"testbed: {one_line(str(error))}", file=sys.stderr)
         return 1
+    except MemoryError:
+        print("testbed: this machine has not enough memory for that", file=sys.stderr)
+        return 1
     return code
 
 
@@ -141,7 +144,7 @@ def _mobility(arguments: Namespace) -> int:
 
         convert(Path(what[1]), Path(what[2]))
         return 0
-    if len(what) > 1:
+    if len(what) > 1 or what[0] == "convert":
         raise InputError("mobility takes one scenario, or `convert` and two trace files")
     from analysis.plots import plots_missing
     from testbed.scenario import load
@@ -197,7 +200,9 @@ def _replay(arguments: Namespace) -> int:
 
 
 def _smoke(arguments: Namespace) -> int:
+    from testbed.backends.registry import BACKENDS
     from testbed.progress import Progress
+    from testbed.run import load_backend
     from testbed.smoke import Outcome, find_scenarios, run_all, write_junit
 
     def tell(outcome: Outcome) -> None:
@@ -207,6 +212,10 @@ def _smoke(arguments: Namespace) -> int:
             for problem in outcome.problems:
                 print(f"       {problem}", flush=True)
 
+    if arguments.backend is not None:
+        if arguments.backend not in BACKENDS:
+            raise InputError(f"--backend: found {arguments.backend!r}; allowed: {', '.join(BACKENDS)}")
+        load_backend(arguments.backend)  # once, before every scenario says that it is missing
     folder = _locate(arguments.folder)
     if not folder.exists():
         raise InputError(f"{folder}: no such folder")
@@ -253,6 +262,10 @@ def _export(arguments: Namespace) -> int:
     if arguments.to != "mininet-wifi":
         raise InputError(f"--to: found {arguments.to}; allowed: mininet-wifi")
     as_it_will_run = ["backend=mininet-wifi", "medium=wmediumd", "repeat=1"]
+    for said in arguments.overrides:
+        for fixed in as_it_will_run:
+            if said.startswith(fixed.partition("=")[0] + "=") and said != fixed:
+                raise InputError(f"--set {said}: allowed: {fixed}, as an exported script has it")
     scenario = load(_locate(arguments.scenario), [*overrides(arguments), *as_it_will_run])
     if arguments.file is None:
         print(export(scenario), end="")

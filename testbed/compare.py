@@ -10,7 +10,6 @@ import dataclasses
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from testbed import yamlfile
 from testbed.errors import InputError
 from testbed.parallel import Job, spread
 from testbed.progress import Report
+from testbed.rundir import fresh_directory
 from testbed.scenario import Scenario, loads
 
 COMPARED = {"waiting_time": "waiting time (time units)", "messages_per_cs": "messages per CS entry (messages)"}
@@ -169,7 +169,6 @@ def closing_lines(failures: Sequence[str], out: Path) -> str:
 
 def write_files(out: Path, scenario: str, report: str, document: dict[str, Any]) -> None:
     """What every comparison leaves in its directory."""
-    out.mkdir(parents=True, exist_ok=True)
     (out / "scenario.yaml").write_text(scenario, encoding="utf-8")
     (out / "report.md").write_text(report, encoding="utf-8")
     (out / "rows.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
@@ -183,19 +182,15 @@ def draw(records: Sequence[dict[str, Any]], out: Path, by: str) -> None:
         draw_bars(records, list(COMPARED.values()), out / "comparison", by)
 
 
-def directory_for(scenario: Scenario, out: Path) -> Path:
-    """Where a comparison that begins now puts its files."""
-    return out / f"compare-{scenario.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-
-
 def compare(scenario: Scenario, algorithms: Sequence[str], out: Path, report: Report) -> Comparison:
     """Run every algorithm on the scenario, spread over the cores."""
     scenarios = [with_algorithm(scenario, name) for name in algorithms]
     jobs = [Job(one, repetition) for one in scenarios for repetition in range(scenario.repeat)]
-    results = iter(spread(jobs, f"{scenario.name}: {', '.join(algorithms)}", report))
-    contenders = [Contender(name, [next(results) for _ in range(scenario.repeat)]) for name in algorithms]
-    comparison = Comparison(scenario, contenders, directory_for(scenario, out))
-    comparison.write()
+    with fresh_directory(out, f"compare-{scenario.name}") as directory:
+        results = iter(spread(jobs, f"{scenario.name}: {', '.join(algorithms)}", report))
+        contenders = [Contender(name, [next(results) for _ in range(scenario.repeat)]) for name in algorithms]
+        comparison = Comparison(scenario, contenders, directory)
+        comparison.write()
     return comparison
 
 

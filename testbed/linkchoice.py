@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field
+from pydantic import Discriminator, Field, PlainValidator
 
 from testbed.durations import MAX_UNITS, to_ticks
 from testbed.link.settings import Settings
+from testbed.scenario_errors import found_instead, shown
 from testbed.section import KindAlone, Section
 
 Share = Annotated[float, Field(ge=0, le=1)]
-Hellos = Annotated[float, Field(gt=0, le=1e6)]
+MAX_HELLOS = 1e6
+Hellos = Annotated[float, Field(gt=0, le=MAX_HELLOS)]
 """A time, in intervals between hellos."""
+
+
+def _parse_timeout(value: Any) -> float | str:
+    if value in ("never", "by algorithm"):
+        return str(value)
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= MAX_HELLOS:
+        return float(value)
+    allowed = f"never, by algorithm, or hellos' time, more than 0 and at most {MAX_HELLOS:g}"
+    raise found_instead(shown(value), allowed)
 
 
 class IdealChoice(Section):
@@ -41,7 +52,7 @@ class RadioChoice(Section):
     retry: Hellos = 0.25
     """After which a datagram is sent again; doubled every time, up to `max_retry`."""
     max_retry: Hellos = 4.0
-    close_timeout: Hellos | Literal["never", "by algorithm"] = "by algorithm"
+    close_timeout: Annotated[float | str, PlainValidator(_parse_timeout)] = "by algorithm"
     """How long two ends try to agree on how a session ends. By algorithm: never, if its paper assumes a connected
     network, as nobody could tell it that a token is in doubt; otherwise 20."""
 

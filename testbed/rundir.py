@@ -10,6 +10,8 @@ import secrets
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,13 +27,8 @@ class RunDirectory:
     """`<out>/<name>-<utc time>-<short id>/`, with `meta.json` telling at all times how far the run has come."""
 
     def __init__(self, scenario: Scenario, out: Path) -> None:
-        started = datetime.now(UTC)
-        self.path = out / f"{scenario.name}-{started:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
-        try:
-            self.path.mkdir(parents=True)
-        except OSError as error:
-            raise InputError(f"{self.path}: cannot be made: {error.strerror}") from None
-        self._started = started
+        self._started = started = datetime.now(UTC)
+        self.path = _fresh(out, scenario.name, started)
         self._meta: dict[str, Any] = {
             "status": "running",
             "started": started.isoformat(),
@@ -78,6 +75,34 @@ class RunDirectory:
 
     def _write_json(self, name: str, value: dict[str, Any]) -> None:
         write_json(self.path / name, value)
+
+
+@contextmanager
+def fresh_directory(out: Path, name: str) -> Iterator[Path]:
+    """A directory for results to come, made at once: nobody should work for one that cannot be made.
+
+    If nothing got into it, it goes again.
+    """
+    path = _fresh(out, name, datetime.now(UTC))
+    try:
+        yield path
+    finally:
+        with suppress(OSError):
+            path.rmdir()  # which the system refuses if there is anything in it
+
+
+def _fresh(out: Path, name: str, started: datetime) -> Path:
+    path = out / f"{name}-{started:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+    make_directory(path)
+    return path
+
+
+def make_directory(path: Path, *, exist_ok: bool = False) -> None:
+    """Make a directory that a user has asked for."""
+    try:
+        path.mkdir(parents=True, exist_ok=exist_ok)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be made: {error.strerror}") from None
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:

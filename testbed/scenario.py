@@ -277,6 +277,8 @@ class Scenario(Section):
         if agent is None or not issubclass(agent.parameters, PacedParameters) or "raise_interval" in chosen:
             return data
         hello = links.get("hello", 1.0) if isinstance(links, dict) else 1.0
+        if isinstance(hello, bool) or not isinstance(hello, int | float) or not 0 < hello <= MAX_UNITS:
+            return data  # and whoever checks the links says so
         return {**data, "algorithm": {**chosen, "raise_interval": hello}}
 
     @model_validator(mode="after")
@@ -387,6 +389,9 @@ def _try_geometry(scenario: Scenario, placement: Placement | None, mobility: Mob
 def _check_world(scenario: Scenario) -> None:
     """Whether the backend can be the scenario's world."""
     _check_routing(scenario)
+    if scenario.medium != "ours" and scenario.backend != "mininet-wifi":
+        allowed = f"ours with backend {scenario.backend}: only mininet-wifi has another"
+        raise scenario_errors.found_instead(scenario.medium, allowed, key="medium")
     if scenario.backend == "sim":
         return
     if isinstance(scenario.links, IdealChoice):

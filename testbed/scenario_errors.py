@@ -88,9 +88,15 @@ def explain(error: ValidationError, document: Document, origins: dict[KeyPath, s
         allowed = allowed_by(first)
     key = ".".join(map(str, path))
     for start, override in origins.items():
-        if path and (path[: len(start)] == start or start[: len(path)] == path):
+        if path and (path[: len(start)] == start or start[: len(path)] == path or _is_made_by(start, path, document)):
             return ScenarioError(f"--set {override}", None, key, found, allowed, nearest)
     return ScenarioError(document.file, _line(document, path), key, found, allowed, nearest)
+
+
+def _is_made_by(start: KeyPath, path: KeyPath, document: Document) -> bool:
+    """Whether what is wrong is in a mapping that the file does not have, and an override of `start` has made."""
+    mapping = path[:-1]
+    return bool(mapping) and start[: len(mapping)] == mapping and mapping not in document.lines
 
 
 def _stripped(path: KeyPath) -> KeyPath:
@@ -141,6 +147,7 @@ def apply_override(data: dict[str, Any], override: str) -> KeyPath:
         value = parse(text, source).data
     except ScenarioError as error:
         error.line = None  # there is only one
+        error.key = f"{where}.{error.key}" if error.key else ""
         raise
     target: Any = data
     for index, part in enumerate(path):

@@ -15,6 +15,7 @@ from analysis.tables import Table, number
 from testbed.components import Components
 from testbed.errors import InputError
 from testbed.geometry import Geometry
+from testbed.rundir import make_directory
 from testbed.scenario import Scenario
 from testbed.streams import Streams
 from testbed.topology import GeometricTopology
@@ -43,7 +44,7 @@ class Survey:
         """The paths as a figure, in every format."""
         from analysis.plots import draw_paths
 
-        folder.mkdir(parents=True, exist_ok=True)
+        make_directory(folder, exist_ok=True)
         paths = [[(x, y) for _, x, y, _ in trajectory.waypoints] for trajectory in self.geometry.trajectories]
         area = self.scenario.area
         size = (area.width, area.height) if area is not None else None

@@ -19,11 +19,12 @@ from agents.pacing import PacedParameters
 from analysis.tables import columns_table, number
 from testbed import yamlfile
 from testbed.backends.registry import BACKENDS
-from testbed.compare import Contender, closing_lines, directory_for, draw, parse_names, with_algorithm, write_files
+from testbed.compare import Contender, closing_lines, draw, parse_names, with_algorithm, write_files
 from testbed.linkchoice import IdealChoice
 from testbed.parallel import Job, spread
 from testbed.progress import Report
 from testbed.run import load_backend, run
+from testbed.rundir import fresh_directory
 from testbed.scenario import Scenario, build, loads
 
 SIM = "sim"
@@ -72,6 +73,8 @@ class Subject:
     def in_world(self, world: World, algorithm: str) -> Scenario:
         """The scenario as it is run there. Radio links are the scenario's own, or the default if it has none."""
         data = {**self.data(), "backend": world.backend}
+        if world.backend != "mininet-wifi":
+            data["medium"] = "ours"
         if world.links != self.scenario.links.kind:
             data["links"] = {"kind": world.links}
         return with_algorithm(loads(yamlfile.dump(data), name=f"{self.scenario.name} in {world.name}"), algorithm)
@@ -196,14 +199,14 @@ def compare_worlds(
     worlds, notes = subject.worlds(backends)
     cells = [(world, subject.in_world(world, name)) for name in names for world in worlds]
     real_time = {name for name in backends if load_backend(name).REAL_TIME}
-    directory = directory_for(subject.scenario, out)
-    results = _run_all([scenario for _, scenario in cells], real_time, directory, report)
-    columns = [
-        Column(world, scenario, Contender(f"{scenario.algorithm.name} in {world.name}", repetitions), run_dir)
-        for (world, scenario), (repetitions, run_dir) in zip(cells, results, strict=True)
-    ]
-    comparison = WorldComparison(subject, names, worlds, columns, notes, directory)
-    comparison.write()
+    with fresh_directory(out, f"compare-{subject.scenario.name}") as directory:
+        results = _run_all([scenario for _, scenario in cells], real_time, directory, report)
+        columns = [
+            Column(world, scenario, Contender(f"{scenario.algorithm.name} in {world.name}", repetitions), run_dir)
+            for (world, scenario), (repetitions, run_dir) in zip(cells, results, strict=True)
+        ]
+        comparison = WorldComparison(subject, names, worlds, columns, notes, directory)
+        comparison.write()
     return comparison
 
 

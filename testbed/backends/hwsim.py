@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.listener import Listener
 from testbed.beginning import Beginning
+from testbed.errors import InputError
 from testbed.guest.needs import missing as missing_for_guest
 from testbed.hwsim.kernel import has_hwsim
+from testbed.hwsim.names import MAX_NODES
 from testbed.linkchoice import RadioChoice
 from testbed.progress import Report
 from testbed.radio.radio import Radio
@@ -42,6 +44,12 @@ def missing() -> str | None:
 def runs_here() -> bool:
     """Whether this kernel has virtual radios, and we may make some."""
     return os.geteuid() == 0 and has_hwsim()
+
+
+def check(scenario: Scenario, *, pcap: bool = False) -> None:
+    """Refuse what cannot be, before anything is booted for it."""
+    if scenario.nodes > MAX_NODES:
+        raise InputError(f"nodes: found {scenario.nodes}; allowed on hwsim: at most {MAX_NODES}")
 
 
 def run_elsewhere(scenario: Scenario, out: Path, report: Report, *, pcap: bool = False) -> Path:

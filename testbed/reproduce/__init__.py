@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from datetime import UTC, datetime
 from pathlib import Path
 
 from testbed.progress import Report
 from testbed.reproduce.outcome import Outcome
+from testbed.rundir import fresh_directory
 
 PAPERS: dict[str, str] = {
     "rl": "testbed.reproduce.rl",
@@ -18,7 +18,7 @@ PAPERS: dict[str, str] = {
 
 def reproduce(paper: str, quick: bool, out: Path, report: Report) -> Outcome:
     """Run a paper's experiments and write tables, data and, where the plots extra is there, figures."""
-    directory = out / f"reproduce-{paper}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-    outcome: Outcome = importlib.import_module(PAPERS[paper]).run(quick, directory, report)
-    outcome.write()
+    with fresh_directory(out, f"reproduce-{paper}") as directory:
+        outcome: Outcome = importlib.import_module(PAPERS[paper]).run(quick, directory, report)
+        outcome.write()
     return outcome

@@ -44,7 +44,6 @@ class Outcome:
 
     def write(self) -> None:
         """Put the report, the data and the figures into the directory."""
-        self.out.mkdir(parents=True, exist_ok=True)
         (self.out / "report.md").write_text(self.text, encoding="utf-8")
         (self.out / "rows.json").write_text(json.dumps(self.as_dict(), indent=1) + "\n", encoding="utf-8")
         (self.out / "figures.json").write_text(json.dumps(self.records) + "\n", encoding="utf-8")

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -242,3 +246,35 @@ def test_a_summary_without_metrics_is_refused(tmp_path: Path) -> None:
     """Half a summary is no summary."""
     with pytest.raises(RunDirectoryError, match="not a summary"):
         load_run(write_run(tmp_path / "run", GOOD, summary={"metrics": {}}))
+
+
+def test_a_repetition_that_is_gone(tmp_path: Path) -> None:
+    """A finished run whose directory has lost one says nothing of what it was."""
+    path = write_run(tmp_path / "run", GOOD, summary={"metrics": {}, "checks": {}})
+    (path / "meta.json").write_text(json.dumps({"status": "finished", "repeat": 2}))
+    with pytest.raises(RunDirectoryError, match="1 of its 2 repetitions"):
+        load_run(path)
+
+
+@pytest.mark.parametrize("closed", ["", "rep-000", "rep-000/events.jsonl"])
+def test_what_may_not_be_read(closed: str, tmp_path: Path) -> None:
+    """Closed to everybody, and to root, who is somebody else for the moment."""
+    with TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        path = write_run(Path(folder) / "run", GOOD)
+        (path / closed).chmod(0)
+        with pytest.raises(RunDirectoryError, match=r"cannot be read: (\[Errno 13\] )?Permission denied"), nobody():
+            load_run(path).verdicts()
+        (path / closed).chmod(0o755)
+
+
+@contextmanager
+def nobody() -> Iterator[None]:
+    """Root may read everything; until this ends, we are not root."""
+    was = os.geteuid()
+    if was == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(was)

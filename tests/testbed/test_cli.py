@@ -22,7 +22,7 @@ from agents.contract import Demand
 from agents.registry import ALGORITHMS
 from agents.rl import ReverseLink
 from analysis.checks import CHECKS
-from testbed.cli import main
+from testbed.cli import COMMANDS, main
 from tests.testbed.tiny import Unsafe, command, command_line, is_one_line, only_run, tiny, write_tiny
 
 Invoke = Callable[..., tuple[int, str, str]]
@@ -483,13 +483,50 @@ def test_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     "arguments", [[], ["bogus"], ["run"], ["list", "bogus"], ["analyze"], ["replay", "x"], ["run", "x", "--bogus"]]
 )
 def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Usage goes to stderr."""
+    """One line on stderr, which says where to read on."""
     with pytest.raises(SystemExit) as left:
         main(arguments)
     captured = capsys.readouterr()
     assert left.value.code == 2
     assert captured.out == ""
-    assert captured.err.startswith("usage: testbed")
+    assert is_one_line(captured.err)
+    assert re.fullmatch(r"testbed: .* \(see testbed( \w+)? --help\)\n", captured.err)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["smoke", "--backend", "bogus"], "--backend: found 'bogus'; allowed: sim,"),
+        (["mobility", "convert"], "mobility takes one scenario, or `convert` and two trace files"),
+        (["mobility", "convert", "a.tr"], "mobility takes one scenario, or `convert` and two trace files"),
+        (
+            ["export", "x.yaml", "--to", "mininet-wifi", "--set", "medium=ours"],
+            "--set medium=ours: allowed: medium=wmed",
+        ),
+        (["run", "tiny.yaml", "--backend", "hwsim", "--set", "nodes=70000"], "nodes: found 70000; allowed on hwsim"),
+    ],
+)
+def test_wrong_input_is_one_line(
+    arguments: list[str], says: str, invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a command can know at once, it says at once."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("testbed.backends.hwsim.missing", lambda: None)
+    write_tiny(tmp_path)
+    code, out, err = invoke(*arguments)
+    assert (code, out) == (2, "")
+    assert is_one_line(err)
+    assert err.startswith(f"testbed: {says}")
+
+
+def test_not_enough_memory(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network too large for the machine is one line as well."""
+
+    def doctor(arguments: object) -> int:
+        raise MemoryError
+
+    monkeypatch.setitem(COMMANDS, "doctor", doctor)
+    assert invoke("doctor") == (1, "", "testbed: this machine has not enough memory for that\n")
 
 
 # -- what a user's machine need not have ------------------------------------------------------------------------------

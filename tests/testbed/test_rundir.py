@@ -18,8 +18,10 @@ import pytest
 import testbed
 from agents.registry import ALGORITHMS
 from analysis.load import load_run
+from testbed import compare, parallel, worlds
 from testbed.cli import main
 from testbed.run import run
+from testbed.rundir import fresh_directory
 from testbed.scenario import load, loads
 from tests.testbed.tiny import Unsafe, command, command_line, is_one_line, only_run, tiny, write_tiny
 
@@ -173,6 +175,40 @@ def test_unwritable_out_is_one_line(out: str, tmp_path: Path, capsys: pytest.Cap
     assert is_one_line(captured.err)
     assert captured.err.startswith(f"testbed: {tmp_path / out}")
     assert path.read_text() == tiny()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("compare", "tiny.yaml", "--algorithms", "rl,krl"),
+        ("compare", "tiny.yaml", "--backends", "sim"),
+        ("reproduce", "rl", "--quick"),
+        ("mobility", "moving.yaml", "--plot"),
+    ],
+    ids=" ".join,
+)
+def test_nobody_works_for_an_out_that_cannot_be(
+    command: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is seen before the work, not after."""
+    monkeypatch.chdir(tmp_path)
+    write_tiny(tmp_path, "area: [100, 100]\nplacement: grid\n", topology="geometric").rename("moving.yaml")
+    write_tiny(tmp_path)
+    for module in (parallel, worlds, compare):
+        monkeypatch.setattr(module, "spread", None)
+    code = main([*command, "--out", "tiny.yaml"])
+    captured = capsys.readouterr()
+    assert (code, captured.out) == (2, "")
+    assert is_one_line(captured.err)
+    assert captured.err.startswith("testbed: tiny.yaml")
+
+
+def test_directories_of_the_same_second(tmp_path: Path) -> None:
+    """Two comparisons do not write over each other, and one that comes to nothing leaves nothing."""
+    with fresh_directory(tmp_path, "compare") as one, fresh_directory(tmp_path, "compare") as other:
+        (one / "report.md").write_text("a table")
+        assert one != other
+    assert list(tmp_path.iterdir()) == [one]
 
 
 # -- runs that do not come to their end -------------------------------------------------------------------------------
