@@ -15,8 +15,7 @@ from testbed.mininet import found
 EXTRAS = {
     # extra: (what it is for, a module it brings)
     "plots": ("figures from runs", "seaborn"),
-    "ns3": ("802.11 as ns-3 simulates it", "ns"),
-    "distributed": ("sweeps spread over machines", "distributed"),
+    "ns3": ("ns-3, which the error rates of the radio were checked against", "ns"),
     "dev": ("the test suite and the linters", "pytest"),
 }
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -87,8 +89,18 @@ def _speeds(geometry: Geometry) -> Iterator[tuple[float, float]]:
                 yield math.dist(a[1:], b[1:]), b.t - a.t
 
 
+def _comings_and_goings(geometry: Geometry) -> list[tuple[float, int, int, bool]]:
+    """When nodes appear and leave, in the shape of crossings, with the node at both ends."""
+    return sorted(
+        (seconds, node, node, up)
+        for node, trajectory in enumerate(geometry.trajectories)
+        for seconds, up in ((trajectory.appears, True), (trajectory.leaves, False))
+        if 0 < seconds <= geometry.seconds
+    )
+
+
 def _network(scenario: Scenario, geometry: Geometry) -> dict[str, Any]:
-    """Follow the crossings of the range, each second a time unit."""
+    """Follow the crossings of the range, each second a time unit. Nodes that are not there are no part of it."""
     crossings, nodes = geometry.crossings(), scenario.nodes
     links = crossings.initial_links()
     peers: dict[int, set[int]] = {node: set() for node in range(nodes)}
@@ -102,14 +114,20 @@ def _network(scenario: Scenario, geometry: Geometry) -> dict[str, Any]:
     network.start(0, None, VERSION, LEVELS[-1], "links", 1, 0, [0] * nodes, [list(link) for link in links])
     for a, b in links:
         change(a, b, True)
-    network.partition(0, None, len(components.members), [])
-    for seconds, a, b, up in crossings:
-        t = round(seconds * TICKS)
-        if up:
-            network.link_up(t, a, b)
+    parts = len(components.members) - sum(not one.is_there(0.0) for one in geometry.trajectories)
+    network.partition(0, None, parts, [])
+    for seconds, a, b, up in heapq.merge(crossings, _comings_and_goings(geometry), key=itemgetter(0)):
+        t, before = round(seconds * TICKS), parts
+        if a == b:  # a node alone comes or goes
+            parts += 1 if up else -1
         else:
-            network.link_down(t, a, b, 0)
-        if change(a, b, up):
-            network.partition(t, None, len(components.members), [])
+            if up:
+                network.link_up(t, a, b)
+            else:
+                network.link_down(t, a, b, 0)
+            if change(a, b, up):
+                parts += -1 if up else 1
+        if parts != before:
+            network.partition(t, None, parts, [])
     network.stop(round(geometry.seconds * TICKS), None, "end of the movement", [0] * nodes)
     return network.result()

@@ -142,12 +142,7 @@ def test_a_token_that_comes_back_is_used(tmp_path):
 
 def test_nodes_that_are_not_there_neither_ask_nor_count(tmp_path):
     """Node 2 comes at t = 10 and leaves at t = 30, always within range of the others."""
-    steps = []
-    for t in range(61):
-        here = _vehicle("a", 0) + _vehicle("b", 50) + (_vehicle("c", 90) if 10 <= t <= 30 else "")
-        steps.append(f'<timestep time="{t}">{here}</timestep>')
-    file = tmp_path / "cars.fcd.xml"
-    file.write_text(f"<fcd-export>{''.join(steps)}</fcd-export>")
+    file = _cars(tmp_path)
     run = leaving(tmp_path, nodes=3, mobility={"kind": "trace", "file": str(file)}, workload={"rate": 1.0},
                   duration=60.0)  # fmt: skip
     asked = [event["t"] for event in run.diary.of("request") if event["node"] == 2]
@@ -157,6 +152,16 @@ def test_nodes_that_are_not_there_neither_ask_nor_count(tmp_path):
     assert run.diary.of("link_up")[0]["t"] == pytest.approx(10, abs=1e-6)
     assert run.audit.metrics()["time_partitioned"] == 0
     assert run.verdicts == ALL_OK
+
+
+def _cars(folder: Path) -> Path:
+    steps = []
+    for t in range(61):
+        here = _vehicle("a", 0) + _vehicle("b", 50) + (_vehicle("c", 90) if 10 <= t <= 30 else "")
+        steps.append(f'<timestep time="{t}">{here}</timestep>')
+    file = folder / "cars.fcd.xml"
+    file.write_text(f"<fcd-export>{''.join(steps)}</fcd-export>")
+    return file
 
 
 def _vehicle(name: str, x: float) -> str:
@@ -305,6 +310,17 @@ def test_mobility_tells_what_the_movement_is_like(tmp_path, capsys):
     assert found["link_change_rate"] == pytest.approx(2 / 50)
     assert found["mean_degree"] == pytest.approx(20 / 50)
     assert found["time_partitioned"] == pytest.approx(30 / 50)
+
+
+def test_mobility_leaves_out_who_is_not_there(tmp_path, capsys):
+    """A third car comes for 20 of 60 seconds, always within range of the others: there is one component throughout."""
+    data = {"name": "t", "algorithm": "rl", "nodes": 3, "duration": 60.0, "topology": "geometric",
+            "mobility": {"kind": "trace", "file": _cars(tmp_path).name},
+            "radio": {"range": 100, "propagation": "range"}, "workload": {"rate": 0.1}}  # fmt: skip
+    (tmp_path / "t.yaml").write_text(yaml.safe_dump(data))
+    assert main(["mobility", str(tmp_path / "t.yaml"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["components"], found["time_partitioned"]) == (1, 0)
 
 
 def test_mobility_draws_the_paths(scenario_file, tmp_path, capsys):
