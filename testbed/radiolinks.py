@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import lru_cache
 from random import Random
 
 from agents.contract import Needs
+from agents.message import Message
 from testbed.channel import Post
 from testbed.driver import Driver
 from testbed.durations import Duration
@@ -21,7 +23,7 @@ from testbed.link.actions import Transmit
 from testbed.link.layer import LinkLayer
 from testbed.link.router import Router
 from testbed.link.settings import Settings
-from testbed.link.wire import Wire
+from testbed.link.wire import Datagram, Wire
 from testbed.linkchoice import RadioChoice
 from testbed.reach import Reach
 from testbed.stack import Costs, LinkStack, RouterStack, Stack
@@ -29,6 +31,21 @@ from testbed.streams import Streams
 
 Flying = tuple[int, int, int]
 """A message between two nodes: its source, its target, its number."""
+
+
+class SharedWire(Wire):
+    """The wire of all nodes in one process: what several of them hear is read once."""
+
+    _REMEMBERED = 256  # datagrams: more than are on their way at a time, as a rule
+
+    def __init__(self, run: str, messages: tuple[type[Message], ...]) -> None:
+        super().__init__(run, messages)
+        self._read = lru_cache(self._REMEMBERED)(super().read)
+
+    def read(self, data: bytes) -> Datagram:
+        """The datagram that bytes spell, or `Junk`."""
+        read = self._read
+        return read(data)
 
 
 class Medium:

@@ -16,11 +16,10 @@ from testbed.durations import to_ticks
 from testbed.eventqueue import EventQueue, Halt
 from testbed.faults import Faults
 from testbed.ground import MovingUnits
-from testbed.link.wire import Wire
 from testbed.linkchoice import RadioChoice
 from testbed.links import IdealLinks
 from testbed.partitions import Partitions
-from testbed.radiolinks import Medium, RadioLinks
+from testbed.radiolinks import Medium, RadioLinks, SharedWire
 from testbed.routing import IdealRouter
 from testbed.scenario import Scenario
 from testbed.stack import Costs
@@ -93,7 +92,7 @@ class Simulation(EventQueue):
             self.graph,
             Medium(choice, scenario.delays.hop, streams, self.geometry),
             choice.settings(agent.assumes_connected),
-            Wire(f"{scenario.name}/{streams.seed}/{streams.repetition}", agent.messages),
+            SharedWire(f"{scenario.name}/{streams.seed}/{streams.repetition}", agent.messages),
             streams,
             agent.needs,
             Costs.of(scenario.delays),

@@ -8,7 +8,10 @@ import pytest
 from agents.contract import Needs
 from agents.registry import ALGORITHMS
 from testbed.cli import main
+from testbed.link.frames import Hello
+from testbed.link.wire import Datagram, Junk, Wire
 from testbed.linkchoice import RadioChoice
+from testbed.radiolinks import SharedWire
 from testbed.scenario import Scenario
 from tests.testbed.simulate import ALL_OK, Simulated, simulate
 
@@ -219,3 +222,14 @@ def test_the_command_line(tmp_path, capsys):
         == 0
     )
     assert json.loads(capsys.readouterr().out)["metrics"]["frames"]["Hello"]["mean"] > 0
+
+
+def test_a_shared_wire_reads_once_what_any_wire_reads():
+    """The same datagram for the same bytes, and junk is junk every time it is heard."""
+    shared, plain = SharedWire("a run", ()), Wire("a run", ())
+    hello = plain.spell(Datagram(3, 1, Hello(7, ((1, 1), (2, 4)))))
+    assert shared.read(hello) == plain.read(hello)
+    assert shared.read(hello) is shared.read(bytes(bytearray(hello)))
+    for _ in range(2):
+        with pytest.raises(Junk, match="malformed"):
+            shared.read(hello[:-1] + b"?")
