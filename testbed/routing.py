@@ -52,10 +52,12 @@ class IdealRouter:
         *,
         may_part: bool = True,
     ) -> None:
+        self._queue = queue
         self._driver = driver
         self._hops: dict[int, dict[int, Channel]] = {node: {} for node in range(graph.nodes)}
         self._distances: dict[int, dict[int, int]] = {}  # by destination; forgotten when a link forms or fails
         self._early: dict[Channel, dict[int, Message]] = {}  # arrived before one that was sent before
+        self._lost: dict[Channel, set[int]] = {}  # lost with a node on the way, and not yet passed over
         self._stranded: list[tuple[int, Packet]] = []  # where they are, with no path to where they go
         self.links = IdealLinks(queue, self, self._hops, graph, delays, streams, max_lag, may_part=may_part)
 
@@ -81,9 +83,12 @@ class IdealRouter:
         lost = [post[1] for post in self.links.tear(node)]
         lost += [packet for where, packet in self._stranded if where == node]
         self._stranded = [(where, packet) for where, packet in self._stranded if where != node]
+        for channel in [channel for channel in self._early if channel.target == node]:
+            lost += [Packet(channel, message, number) for number, message in self._early.pop(channel).items()]
         for packet in lost:
-            # Those behind it must not wait for it.
-            packet.channel.arrived = max(packet.channel.arrived, packet.number)
+            self._lost.setdefault(packet.channel, set()).add(packet.number)
+            # Those behind it must not wait for it; but first the node and its links are to be gone.
+            self._queue.at(self._queue.now, self._catch_up, packet.channel)
         return [self._driver.post(packet.channel, packet.message, packet.number) for packet in lost]
 
     # -- from the links ----------------------------------------------------------------------------------------------
@@ -121,13 +126,21 @@ class IdealRouter:
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _arrive(self, packet: Packet) -> None:
-        channel = packet.channel
-        early = self._early.setdefault(channel, {})
-        early[packet.number] = packet.message
-        while (number := channel.arrived + 1) in early:
-            self._driver.receive([self._driver.post(channel, early.pop(number), number)])
-        if not early:
-            del self._early[channel]
+        self._early.setdefault(packet.channel, {})[packet.number] = packet.message
+        self._catch_up(packet.channel)
+
+    def _catch_up(self, channel: Channel) -> None:
+        """Deliver what is there and next in order; what was lost is passed over."""
+        early, lost = self._early.get(channel, {}), self._lost.get(channel, set())
+        while (number := channel.arrived + 1) in early or number in lost:
+            if number in early:
+                self._driver.receive([self._driver.post(channel, early.pop(number), number)])
+            else:
+                lost.remove(number)
+                channel.arrived = number
+        for kept, what in ((self._early, early), (self._lost, lost)):
+            if not what:
+                kept.pop(channel, None)
 
     def _forward(self, node: int, packet: Packet) -> None:
         onward = self._next_hop(node, packet.channel.target)

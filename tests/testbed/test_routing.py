@@ -1,8 +1,10 @@
 """Ideal routing: shortest paths as they are now, one message and one delay a link, exactly once and in order."""
 
+from random import Random
+
 import pytest
 
-from testbed.graph import Graph
+from testbed.routing import Packet
 from tests.testbed.simulate import ALL_OK, simulate
 
 LINE = {"kind": "explicit", "links": [[0, 1], [1, 2], [2, 3], [3, 4]]}
@@ -38,10 +40,22 @@ def test_routes_follow_the_links_there_are():
     topology = {"kind": "random", "connectivity": 0.25, "link_change_rate": 2.0}
     run = simulate(algorithm="raymond-tree", topology=topology, duration=1000.0, delays={"hop": {"exponential": 2.0}})
     assert run.verdicts == ALL_OK
-    graph = Graph(10, map(tuple, run.diary.of("start")[0]["links"]))
     assert len(run.diary.of("relay")) > 100
     assert len(run.diary.of("send")) == len(run.diary.of("recv"))
-    assert len(graph.component(0)) == 10
+    links = {frozenset(link) for link in run.diary.of("start")[0]["links"]}
+    place: dict[tuple[int, int, int], int] = {}  # of every message, by source, target and number
+    for event in run.diary.of("link_up", "link_down", "send", "relay"):
+        node, peer = event["node"], event.get("peer")
+        if event["kind"] == "link_up":
+            links.add(frozenset((node, peer)))
+        elif event["kind"] == "link_down":
+            links.discard(frozenset((node, peer)))
+        elif event["kind"] == "send":
+            place[node, peer, event["id"]] = node
+        else:
+            key = event["source"], event["target"], event["id"]
+            assert frozenset((place[key], node)) in links, event
+            place[key] = node
 
 
 def test_a_message_waits_for_a_path():
@@ -58,6 +72,44 @@ def test_what_is_on_the_way_through_a_crashed_node_is_lost(node):
     faults = [{"at": 100.0, "kind": "crash", "node": node}]
     run = simulate(nodes=5, algorithm="raymond-tree", faults=faults, workload={"rate": 1.0}, drain=100.0)
     assert run.verdicts["order"] == run.verdicts["conservation"] == "ok"
+
+
+def test_nobody_waits_behind_what_was_lost():
+    """Links change, messages overtake each other, and a node crashes with some: all others that can arrive do."""
+    losses = 0
+    for seed in range(150):
+        rng = Random(seed)
+        nodes = rng.randint(4, 8)
+        run = simulate(
+            algorithm="raymond-tree",
+            nodes=nodes,
+            seed=seed,
+            topology={"kind": "random", "connectivity": 0.6, "link_change_rate": 1.0},
+            delays={"hop": {"exponential": 3.0}},
+            workload={"rate": 1.0, "cs_time": 0.5},
+            faults=[{"at": float(rng.randint(20, 70)), "kind": "crash", "node": rng.randrange(nodes)}],
+            duration=80.0,
+            drain=300.0,
+        )
+        lost = run.diary.of("lost")
+        losses += len(lost)
+        known = {(event["node"], event["peer"], event["id"]) for event in lost}
+        known |= {(event["peer"], event["node"], event["id"]) for event in run.diary.of("recv")}
+        packets = [post[1] for _, post in run.world.transport.in_transit() if isinstance(post[1], Packet)]
+        known |= {(packet.channel.source, packet.channel.target, packet.number) for packet in packets}  # no way yet
+        for event in run.diary.of("send"):
+            assert (event["node"], event["peer"], event["id"]) in known, f"seed {seed}: {event}"
+        assert run.verdicts["order"] == run.verdicts["conservation"] == "ok"
+    assert losses > 100
+
+
+def test_a_hole_is_charged_like_the_message_it_stands_for():
+    """Relays of a message that a fault has taken are relays of its type."""
+    line = {"kind": "explicit", "links": [[i, i + 1] for i in range(5)]}
+    faults = [{"at": 20.0, "kind": "lose", "holder": True}]
+    run = simulate(nodes=6, topology=line, algorithm="raymond-tree", faults=faults, workload={"rate": 0.2}, drain=50.0)
+    assert len(run.diary.of("lost")) == 1
+    assert set(run.audit.metrics()["messages"]) == {"Request", "Token"}
 
 
 def test_log_and_line_agree_on_relays(tmp_path):
