@@ -7,7 +7,6 @@ between them and the message's place in it, so numbers from one node to another 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
@@ -53,7 +52,9 @@ class Costs(NamedTuple):
 class Stack:
     """What both kinds of layer have in common: datagrams in and out, and time.
 
-    A node that is busy lets what it is told wait, in order. What it sends leaves at once, and keeps it busy afterwards.
+    A node that is busy lets messages wait before its layer has seen them: nothing is acknowledged that its agent has
+    not been told, and what waits is neither lost with a session nor with the node. What it sends leaves at once, and
+    keeps it busy afterwards.
     """
 
     def __init__(self, layer: LinkLayer | EndToEnd, driver: Driver, queue: Queue, transmit: Put, costs: Costs) -> None:
@@ -63,8 +64,9 @@ class Stack:
         self._queue = queue
         self._transmit = transmit
         self._costs = costs
-        self._waiting: deque[Action] = deque()  # what the agent is to be told when the node has time
+        self._inbox: list[bytes] = []  # messages that wait until the node has time, or for one before them
         self._free_at = 0
+        self._is_attending = False  # to a message, or is to turn to one
         self._is_busy = False  # the layer's wishes are being carried out
         self._planned: int | None = None  # when the layer is to be woken
         self._is_dead = False
@@ -78,7 +80,49 @@ class Stack:
         self._is_dead = True
 
     def on_datagram(self, data: bytes) -> None:
-        """Bytes came in."""
+        """Bytes came in. Only messages take the node's time."""
+        if any(self._costs) and self.layer.missing_before(data) is not None:
+            if data not in self._inbox:
+                self._inbox.append(data)
+            self._attend()
+        else:
+            self._take_in(data)
+
+    def _attend(self) -> None:
+        """Turn to what waits, as soon as there is time."""
+        if self._inbox and not self._is_attending:
+            self._is_attending = True
+            self._queue.at(max(self._free_at, self._queue.now), self._turn_to_next)
+
+    def _turn_to_next(self) -> None:
+        """Spend time on the first message that is next in order; those before their time go on waiting."""
+        self._is_attending = False
+        if self._is_dead:
+            return
+        if self._free_at > self._queue.now:  # it has sent something meanwhile
+            self._attend()
+            return
+        for data in list(self._inbox):
+            missing = self.layer.missing_before(data)
+            if missing:
+                continue
+            self._inbox.remove(data)
+            if missing is None:  # it has come twice, or its session is over
+                self._take_in(data)
+                continue
+            self._is_attending = True
+            self._free_at = self._queue.now + self._costs.receive
+            self._queue.at(self._free_at, self._finish, data)
+            return
+
+    def _finish(self, data: bytes) -> None:
+        """The time that a message takes is over."""
+        self._is_attending = False
+        if not self._is_dead:
+            self._take_in(data)
+            self._attend()
+
+    def _take_in(self, data: bytes) -> None:
         self.layer.on_datagram(self._queue.now, data)
         self._carry_out()
 
@@ -99,32 +143,11 @@ class Stack:
                 for action in actions:
                     if type(action) is Transmit:
                         self._transmit(self.node, action)
-                    elif self._costs.receive:
-                        self._let_wait(action)
                     else:
                         self._do(action)
         finally:
             self._is_busy = False
         self._plan()
-
-    def _let_wait(self, action: Action) -> None:
-        self._waiting.append(action)
-        if len(self._waiting) == 1:
-            self._attend()
-
-    def _attend(self) -> None:
-        """Turn to what has waited longest: a message takes its time, all else takes none."""
-        cost = self._costs.receive if isinstance(self._waiting[0], Deliver) else 0
-        self._free_at = max(self._free_at, self._queue.now) + cost
-        self._queue.at(self._free_at, self._do_next)
-
-    def _do_next(self) -> None:
-        if not self._is_dead:
-            self._do(self._waiting[0])
-            self._waiting.popleft()
-            self._carry_out()
-            if self._waiting:
-                self._attend()
 
     def _charge(self, posts: list[Post]) -> None:
         """Be busy with what was sent."""

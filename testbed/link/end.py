@@ -146,6 +146,12 @@ class End:
         elif self._peer_cut is not None and self.stage is UP:
             self._close(now)
 
+    def missing_before(self, data: Data) -> int | None:
+        """How many messages of the session have yet to come before this one; None if it is not waited for."""
+        missing = data.number - self._delivered - 1
+        is_wanted = data.session == self.session and self.stage in (UP, CLOSING)
+        return missing if is_wanted and 0 <= missing < self._settings.window else None
+
     def on_data(self, now: int, data: Data, message: Message) -> None:
         """A message of the peer's."""
         if data.session == self.session and self.stage in (UP, CLOSING):

@@ -76,6 +76,21 @@ class EndToEnd:
         self._plan(outgoing)
         return True
 
+    def missing_before(self, data: bytes) -> int | None:
+        """How many messages must come before the one that bytes bring; None if they bring none that is waited for."""
+        try:
+            packet = self._wire.read(data).frame
+        except Junk:
+            return None
+        if not isinstance(packet, Packet) or (packet.target, packet.life) != (self.node, self.incarnation):
+            return None
+        incoming = self._incoming.get(packet.source)
+        if incoming is None or packet.incarnation > incoming.incarnation:
+            incoming = Incoming(packet.incarnation, packet.since)
+        missing = packet.number - incoming.delivered - 1
+        is_wanted = packet.incarnation == incoming.incarnation and 0 <= missing < self._settings.window
+        return missing if is_wanted else None
+
     def on_datagram(self, now: int, data: bytes) -> None:
         """Bytes came in."""
         self._now = now

@@ -52,6 +52,20 @@ class LinkLayer:
         end = self._ends.get(peer)
         return end is not None and end.send(now, message)
 
+    def missing_before(self, data: bytes) -> int | None:
+        """How many messages must come before the one that bytes bring; None if they bring none that is waited for."""
+        try:
+            sender, incarnation, frame, body = self._wire.read(data)
+            if isinstance(frame, Relay) and frame.target == self.node:
+                sender, incarnation, frame, _ = self._wire.read(body)
+        except Junk:
+            return None
+        end = self._ends.get(sender)
+        if not isinstance(frame, Data) or end is None or incarnation != end.incarnation:
+            return None
+        is_ours = (frame.to, frame.incarnation) == (self.node, self.incarnation)
+        return end.missing_before(frame) if is_ours else None
+
     def on_datagram(self, now: int, data: bytes) -> None:
         """Bytes came in."""
         self._now = now

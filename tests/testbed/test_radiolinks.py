@@ -233,3 +233,23 @@ def test_a_shared_wire_reads_once_what_any_wire_reads():
     for _ in range(2):
         with pytest.raises(Junk, match="malformed"):
             shared.read(hello[:-1] + b"?")
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_nodes_that_take_their_time(crash):
+    """What a layer has delivered waits for its agent: it is neither lost with its session nor with its sender."""
+    faults = [{"at": 50.0, "kind": "crash", "node": 2}, {"at": 60.0, "kind": "restart", "node": 2}] if crash else []
+    for seed in range(20):
+        run = simulate(nodes=5, seed=seed, topology="complete", workload={"rate": 1.0}, warmup=10.0, duration=100.0,
+                       drain=200.0, delays={"hop": 0.1, "receive": 0.3}, links={"kind": "radio", "loss": 0.3},
+                       algorithm={"name": "krl", "k": 2}, faults=faults)  # fmt: skip
+        assert run.verdicts["safety"] == run.verdicts["order"] == run.verdicts["conservation"] == "ok", f"seed {seed}"
+        if not crash:
+            assert run.verdicts == ALL_OK, f"seed {seed}"
+
+
+def test_links_that_nobody_has_found_do_not_count():
+    """Every datagram is lost."""
+    run = simulate(links={"kind": "radio", "loss": 1.0}, warmup=20.0, duration=100.0, drain=10.0)
+    metrics = run.audit.metrics()
+    assert (metrics["mean_degree"], metrics["link_changes"]) == (0, 0)
