@@ -93,6 +93,8 @@ class Agent:
     needs: ClassVar[Needs] = Needs.LINKS
     assumes_connected: ClassVar[bool] = True
     """Whether the paper assumes that the network is never partitioned."""
+    never_rests: ClassVar[bool] = False
+    """Whether it goes on sending when nobody asks: then every message must take some time."""
     messages: ClassVar[tuple[type[Message], ...]] = ()
     handlers: ClassVar[Mapping[type[Message], str]] = {}
     """The method that takes each class of messages, by name; for algorithms that leave `on_receive` as it is."""

@@ -24,6 +24,7 @@ from agents.rl import Token
 class KReverseLinkForwarding(KReverseLink):
     """The mutual exclusion process of node i."""
 
+    never_rests = True
     summary = "k tokens by link reversal, idle tokens forwarded (Walter, Cao, Mohanty 2001)"
 
     def __init__(self, node: int, initial: Initial, parameters: PacedParameters = UNPACED) -> None:

@@ -61,6 +61,7 @@ class KReverseLinkAdaptive(KReverseLinkForwarding):
     messages = (Request, Token, LinkInfo)
     handlers: ClassVar = {Request: "on_request_message", Token: "on_token", LinkInfo: "on_link_info"}
     parameters = AdaptiveParameters
+    never_rests = False
     summary = "k tokens by link reversal, idle tokens forwarded as far as the load is worth (after the same, section 7)"
 
     def __init__(self, node: int, initial: Initial, parameters: AdaptiveParameters = DEFAULTS) -> None:

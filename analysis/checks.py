@@ -212,6 +212,7 @@ class Conservation(MoveListener, Check):
 
     def remark(self) -> str:
         kept = f"{self.total - self.lost_units} of {self.total} units kept"
+        kept += f", {sum(self.in_transit.values())} of them on the way at the end" if self.in_transit else ""
         return kept + (f", {self.lost_units} lost to injected faults" if self.lost_units else "")
 
 

@@ -54,8 +54,10 @@ class Network(Listener):
         self._is_routed = needs == "any node"
         self._nodes = len(units)
         self._warmup = self._now = warmup
-        self._there.update((a, b) for a, b in links)
-        self._links, self._parts, self._partitioned = Level(len(links), warmup), Level(1, warmup), Level(0, warmup)
+        if not needs.startswith("links, radio"):  # there, links are to be found, and told of, first
+            self._there.update((a, b) for a, b in links)
+        self._links = Level(len(self._there), warmup)
+        self._parts, self._partitioned = Level(1, warmup), Level(0, warmup)
 
     def stop(self, t: int, node: None, reason: str, units: list[int]) -> None:
         self._now = max(t, self._warmup)

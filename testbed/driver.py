@@ -88,8 +88,10 @@ class Driver:
         # What happens most is noted for the audit, which takes it later, and told only to others, if there are any.
         self._note_step, self._note_move, self._others = listener.note_step, listener.note_move, listener.others
         self._ask, self._leave = self._request, self._release  # bound once: they are planned for every critical section
-        self.stopping = self._for_good = False
+        self.stopping = self._for_good = self._has_begun = False
         self.on_stop: list[Callable[[], None]] = []
+        self.on_units_lost: Callable[[], None] = lambda: None
+        """Called when a message that carries units is lost: somebody may be cut off from all of them now."""
         self.entries = 0
         self.channels: dict[int, dict[int, Channel]] = {node: {} for node in agents}  # by sender, by receiver
         self._doomed: list[tuple[int | None, str | None]] = []  # messages to lose: by sender, by type
@@ -109,9 +111,11 @@ class Driver:
     # -- the life of a run -------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Let every application think for the first time."""
-        for application in self.applications.values():
-            self._think(application)
+        """Let every application think for the first time, but for those whose nodes have crashed before."""
+        self._has_begun = True
+        for node, application in self.applications.items():
+            if node in self.agents:
+                self._think(application)
 
     def stop(self, *, for_good: bool = False) -> None:
         """No more requests; the run ends when those that are open have been served.
@@ -204,6 +208,7 @@ class Driver:
         agent, application = self.agents.pop(node), self.applications[node]
         self.listener.crash(self.world.now, node, agent.units)
         application.incarnation += 1  # what was scheduled for the old process is void
+        self._timers = {key: setting for key, setting in self._timers.items() if key[0] != node}
         if application.status is not REMAINDER:
             self._open -= 1
         application.status = REMAINDER
@@ -214,7 +219,7 @@ class Driver:
         self.agents[node] = agent
         application = self.applications[node]
         self.listener.restart(self.world.now, node, application.incarnation)
-        if not self.stopping:
+        if self._has_begun and not self.stopping:
             self._think(application)
 
     # -- the application ---------------------------------------------------------------------------------------------
@@ -247,17 +252,18 @@ class Driver:
     def _enter(self, node: int) -> None:
         application, world, note, others = self.applications[node], self.world, self._note_step, self._others
         application.status = CRITICAL
+        application.stay = stay = application.stay + 1
         now, cs_time, units = world.now, application.cs_time, application.demand.units
         note((ENTERED, now, node, units))
         if others is not None:
             others.enter(now, node, units)
-        world.at(now + cs_time(), self._leave, application, application.incarnation)
+        world.at(now + cs_time(), self._leave, application, stay)
         self.entries += 1
         if self.entries == self._enough_entries:
             self.stop()
 
-    def _release(self, application: Application, incarnation: int) -> None:
-        if incarnation != application.incarnation or application.status is not CRITICAL:
+    def _release(self, application: Application, stay: int) -> None:
+        if stay != application.stay or application.status is not CRITICAL:
             return
         node, units, note, others = application.node, application.demand.units, self._note_step, self._others
         application.status = REMAINDER
@@ -282,15 +288,20 @@ class Driver:
         self.applications[node].status = WAITING
 
     def _halt_if_served(self) -> None:
-        if self.stopping and (not self._open or self._hopeless()):
+        if self.is_over():
             self.world.halt()
+
+    def is_over(self) -> bool:
+        """Whether no more requests come, and those that are open have been served or never will be."""
+        return self.stopping and (not self._open or self._hopeless())
 
     def _hopeless(self) -> bool:
         """Whether the network stays as it is and all requests that are open are of nodes that can reach no unit."""
-        if not self._for_good or not self.cut_off:
+        if not self._for_good:
             return False
         asking = [app for app in self.applications.values() if app.status is not REMAINDER]
-        return all(app.status is WAITING and app.node in self.cut_off for app in asking)
+        out_of_reach = self.cut_off | self.absent
+        return all(app.status is WAITING and app.node in out_of_reach for app in asking)
 
     def set_cut_off(self, nodes: frozenset[int]) -> None:
         """These nodes can reach no unit now."""
@@ -386,6 +397,8 @@ class Driver:
 
     def relayed(self, node: int, channel: Channel, message: Message, number: int) -> None:
         """A node on the way passes a message on, which is charged like one more message."""
+        if isinstance(message, Lost):  # a hole goes where the message would have gone, and is charged like it
+            message = message.message
         kind = (self._kinds_cut_off if node in self.cut_off else self._kinds)[message.__class__]
         words = message.words if kind.words is None else kind.words
         kind.sent += 1
@@ -413,8 +426,12 @@ class Driver:
     def lost(self, post: Post, why: str) -> None:
         """A message will never arrive."""
         channel, message, number, _ = post
-        name = type(message).__name__
-        self.listener.lost(self.world.now, channel.source, channel.target, number, name, message.units, why)
+        if isinstance(message, Lost):  # a fault had it before
+            message, why = message.message, "fault"
+        name, units = type(message).__name__, message.units
+        self.listener.lost(self.world.now, channel.source, channel.target, number, name, units, why)
+        if units:
+            self.on_units_lost()
 
     def forget_counts(self) -> None:
         """The warmup is over: what was sent before does not count."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import traceback
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -71,7 +72,14 @@ def spread(jobs: Sequence[Job], what: str, report: Report = no_report) -> list[d
 
 
 def _measure_text(text: str, repetition: int) -> dict[str, Any]:
-    return measure(loads(text), repetition)
+    try:
+        return measure(loads(text), repetition)
+    except TestbedError:
+        raise
+    except Exception as error:  # noqa: BLE001  (some exceptions do not survive the way between processes)
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{last.filename}:{last.lineno}"
+        raise TestbedError(f"a worker process failed: {type(error).__name__}: {error} ({where})") from None
 
 
 def _begin_worker() -> None:

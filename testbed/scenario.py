@@ -30,7 +30,7 @@ from analysis.checks import CHECKS
 from analysis.events import LEVELS
 from testbed import scenario_errors, yamlfile
 from testbed.backends.registry import BACKENDS
-from testbed.durations import MAX_UNITS, Duration, parse_duration
+from testbed.durations import MAX_UNITS, Duration, parse_duration, to_ticks
 from testbed.errors import InputError, ScenarioError
 from testbed.linkchoice import IdealChoice, LinkChoice
 from testbed.mobility.area import Area, parse_area
@@ -189,7 +189,7 @@ def _known_metrics(value: Any) -> Any:
         columns = {
             name: ["mean", "p50", "p95", "max"] if isinstance(measured, dict) else _COLUMNS.get(name, ["mean"])
             for name, measured in Audit().metrics().items()
-            if name not in ("messages", "messages_per_cs_by_type")
+            if name not in ("messages", "messages_per_cs_by_type", "frames")  # these are by type
         }
         refuse_unknown(value, list(columns))
         for name, bounds in value.items():
@@ -323,6 +323,10 @@ def _check_algorithm(scenario: Scenario) -> None:
     except ValueError as error:
         found = repr(dataclasses.asdict(choice.parameters))
         raise scenario_errors.found_instead(found, str(error), key="algorithm") from None
+    delays = scenario.delays
+    if choice.agent.never_rests and delays.hop.fixed_ticks() == to_ticks(delays.send) == to_ticks(delays.receive) == 0:
+        allowed = f"more than 0: idle tokens of {choice.name} never rest, and time would not pass"
+        raise scenario_errors.found_instead("0", allowed, key="delays.hop")
     capacity = choice.agent.capacity(choice.parameters)
     if scenario.workload.units > capacity:
         allowed = f"at most {capacity}, which is all that {choice.name} has to give"

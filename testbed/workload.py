@@ -15,6 +15,7 @@ class Application:
         self.node = node
         self.status = Status.REMAINDER
         self.incarnation = 0  # how often its node has crashed
+        self.stay = 0  # how often it has entered its critical section
         self.since = 0  # when it last asked
         self.demand = Demand(workload.units, workload.priority)
         self.cs_time = workload.cs_time.sampler(streams.of("cs", node))

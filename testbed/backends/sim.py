@@ -68,6 +68,8 @@ class Simulation(EventQueue):
         self.changes = make_changes(self, self.links, self._beginning)
         self._follow_absences()
         self.partitions = Partitions(self)
+        self._is_to_look = False
+        self.links.on_parts = self.driver.on_units_lost = self.look_at_parts
         self.faults = Faults(scenario.faults, self)
         self.driver.on_stop.append(self.changes.stop)
         self.driver.on_stop.append(lambda: self.at(self.now + to_ticks(scenario.drain), self._give_up))
@@ -119,7 +121,7 @@ class Simulation(EventQueue):
 
     def _be_absent(self, happen: Callable[[set[int], int], None], node: int) -> None:
         happen(self.driver.absent, node)
-        self.partitions.update()
+        self.look_at_parts()
 
     # -- the ground that faults and partitions stand on --------------------------------------------------------------
 
@@ -165,7 +167,16 @@ class Simulation(EventQueue):
         self.driver.doom(node, message)
 
     def look_at_parts(self) -> None:
-        """Nodes have come or gone: see who can reach whom."""
+        """Nodes or links have come or gone: see who can reach whom, and a unit.
+
+        Not before all that happens now has happened: in between, a message may be neither on its way nor there.
+        """
+        if not self._is_to_look:
+            self._is_to_look = True
+            self.at(self.now, self._look_at_parts)
+
+    def _look_at_parts(self) -> None:
+        self._is_to_look = False
         self.partitions.update()
 
     # -- the run -----------------------------------------------------------------------------------------------------
@@ -179,14 +190,21 @@ class Simulation(EventQueue):
 
     def halt(self) -> None:
         """End the run after what happens now."""
-        served = "every request served" if not self.driver.waiting() else "nobody is left who could be served"
-        self.at(self.now, self._halt, served)
+        self.at(self.now, self._halt_if_over)
+
+    def _halt_if_over(self) -> None:
+        if self.driver.is_over():
+            served = "every request served" if not self.driver.waiting() else "nobody is left who could be served"
+            self._halt(served)
 
     def _expect_entry(self, entries: int) -> None:
         """A run that is to last for so many entries would never end if there were no more of them."""
         if self.driver.entries == entries and self.driver.waiting():
             self._halt("no entry for as long as drain allows")
-        self.at(self.now + to_ticks(self.scenario.drain), self._expect_entry, self.driver.entries)
+        if not self.driver.agents and all(to_ticks(fault.at) < self.now for fault in self.scenario.faults):
+            self._halt("nobody is left who could enter")
+        wait = max(to_ticks(self.scenario.drain), TICKS // 1000)  # without any drain, time must pass all the same
+        self.at(self.now + wait, self._expect_entry, self.driver.entries)
 
     def _give_up(self) -> None:
         self._halt("drain expired")
@@ -233,6 +251,10 @@ class Simulation(EventQueue):
 
     def _account(self, why: str) -> None:
         """Say what is still open, and what every node holds."""
+        if self.now < to_ticks(self.scenario.warmup):  # it never ended, so nothing counts
+            self.driver.forget_counts()
+            if isinstance(self.links, RadioLinks):
+                self.links.forget_frames()
         for application in self.driver.waiting():
             component = self.links.components.of(application.node)
             units = sum(self.driver.agents[node].units for node in component if self.driver.is_alive(node))

@@ -115,4 +115,5 @@ class Account:
         """Whether all who wait are cut off from every unit, and no unit is on its way to anybody."""
         holdings = self.holdings
         moving = set(holdings.moving) - holdings.orphans
-        return bool(holdings.waiting) and set(holdings.waiting) <= self.cut_off and not holdings.inside and not moving
+        out_of_reach = self.cut_off | self.absent
+        return bool(holdings.waiting) and set(holdings.waiting) <= out_of_reach and not holdings.inside and not moving

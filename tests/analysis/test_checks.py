@@ -242,7 +242,7 @@ def test_conservation_of_the_start() -> None:
 def test_conservation_in_transit_at_the_end() -> None:
     """A unit that is on its way when the run ends is not lost."""
     verdict = judge(Conservation, start(), send(8, 0, 1, 1), stop(9, 0, 0, 0))
-    assert (verdict.verdict, verdict.detail) == (OK, "1 of 1 units kept")
+    assert (verdict.verdict, verdict.detail) == (OK, "1 of 1 units kept, 1 of them on the way at the end")
 
 
 def test_conservation_of_returned_units() -> None:

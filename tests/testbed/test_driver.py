@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.contract import Agent
+from agents.contract import EVICT, TICKS, Agent
 from agents.message import Message
 from agents.rl import LinkInfo, ReverseLink
 from testbed.driver import AgentError
@@ -74,3 +74,29 @@ def test_the_base_class_says_what_is_missing():
     for call in (lambda: Agent.initial({}, None), lambda: Agent.blank(0, None), lambda: Agent(0).units):
         with pytest.raises(NotImplementedError):
             call()
+
+
+class Evicting(ReverseLink):
+    """Leaves its critical section four units after it has entered, and enters again two units later, once."""
+
+    def enter(self) -> None:
+        super().enter()
+        if not hasattr(self, "evicted"):
+            self.evicted = True
+            self.set_timer("evict", 4 * TICKS)
+
+    def on_timer(self, name: str) -> None:
+        if name == "evict":
+            self.outbox.append((EVICT, None, None))
+            self.set_timer("again", 2 * TICKS)
+        else:
+            super().enter()
+
+
+def test_who_was_evicted_stays_as_long_as_it_may_afterwards():
+    """The end of the first stay is not that of the second."""
+    with registered(Evicting):
+        run = simulate(nodes=1, topology="complete", workload={"rate": 0.01, "cs_time": 10.0}, duration=400.0)
+    (first, second), exits = run.diary.of("enter")[:2], run.diary.of("exit")
+    assert second["t"] == first["t"] + 6
+    assert exits[0]["t"] == second["t"] + 10

@@ -189,3 +189,57 @@ def test_a_link_falls_even_if_the_last_message_on_it_is_lost():
     world.run_all(lambda share: None)
     assert [(event["t"], event["lag"]) for event in run.diary.of("link_down")] == [(1.0, 10**9)] * 2
     assert [event["type"] for event in run.diary.of("lost")] == ["LinkInfo"]
+
+
+# -- crashes, and what was planned for the dead -----------------------------------------------------------------------
+
+
+def test_a_timer_dies_with_its_node():
+    """Set at t = 10 for t = 50; its node crashes and is back before that, and knows of no timer."""
+    faults = [{"at": 10.0, "kind": "cut", "group": [1, 2]}, {"at": 20.0, "kind": "crash", "node": 1},
+              {"at": 49.0, "kind": "restart", "node": 1}]  # fmt: skip
+    line = {"kind": "explicit", "links": [[0, 1], [1, 2]]}
+    run = simulate(nodes=3, topology=line, algorithm={"name": "rl", "raise_interval": 40.0}, faults=faults,
+                   workload={"rate": 1e-9}, duration=80.0)  # fmt: skip
+    assert [event["node"] for event in run.diary.of("timer") if event["t"] < 60] == [2]
+
+
+@pytest.mark.parametrize("again", [[], [{"at": 20.0, "kind": "restart", "node": 3}]])
+def test_a_crash_before_the_load_begins(again):
+    """Over radio links the load begins with the end of the warmup, for those who are alive then, and once."""
+    faults = [{"at": 10.0, "kind": "crash", "node": 3}, *again]
+    run = simulate(links={"kind": "radio"}, warmup=50.0, duration=200.0, drain=300.0, faults=faults,
+                   algorithm={"name": "krl", "k": 2})  # fmt: skip
+    asked = [event["t"] for event in run.diary.of("request") if event["node"] == 3]
+    assert bool(asked) is bool(again)
+    assert min(asked, default=50) >= 50
+    assert run.verdicts["safety"] == "ok"
+
+
+def test_a_unit_that_a_fault_took_is_not_kept_because_its_receiver_crashes():
+    """The hole on the link goes with the crash; the unit was lost before."""
+    scenario = {"nodes": 2, "topology": "complete", "delays": {"hop": 10.0}, "workload": {"rate": 0.5},
+                "duration": 60.0, "drain": 20.0}  # fmt: skip
+    first = next(event for event in simulate(**scenario).diary.of("send") if event["units"])
+    faults = [{"at": first["t"] - 1, "kind": "lose", "holder": True},
+              {"at": first["t"] + 3, "kind": "crash", "node": first["peer"]}]  # fmt: skip
+    run = simulate(**scenario, faults=faults)
+    lost = [event for event in run.diary.of("lost") if event["units"]]
+    assert [(event["type"], event["why"]) for event in lost] == [("Token", "fault")]
+    assert run.details["conservation"] == "0 of 1 units kept, 1 lost to injected faults"
+
+
+# -- runs that must end -----------------------------------------------------------------------------------------------
+
+
+def test_entries_that_never_come():
+    """Everybody has crashed, and nobody waits."""
+    faults = [{"at": 10.0, "kind": "crash", "node": 0}, {"at": 11.0, "kind": "crash", "node": 1}]
+    run = simulate(nodes=2, topology="complete", entries=50, faults=faults, drain=100.0)
+    assert run.diary.events[-1]["reason"] == "nobody is left who could enter"
+
+
+def test_entries_without_any_drain():
+    """Time passes all the same."""
+    run = simulate(nodes=3, topology="complete", entries=5, drain=0.0)
+    assert run.diary.events[-1]["t"] > 0

@@ -154,6 +154,16 @@ def test_nodes_that_are_not_there_neither_ask_nor_count(tmp_path):
     assert run.verdicts == ALL_OK
 
 
+def test_a_node_that_left_while_it_waited_keeps_nobody(tmp_path):
+    """The third car leaves in the middle of a request; the run ends when the others are served."""
+    for seed in range(6):
+        run = leaving(tmp_path, nodes=3, mobility={"kind": "trace", "file": str(_cars(tmp_path))}, seed=seed,
+                      workload={"rate": 1.0, "cs_time": 2.0}, duration=60.0)  # fmt: skip
+        assert run.diary.events[-1]["reason"] in ("every request served", "nobody is left who could be served")
+        assert run.diary.events[-1]["t"] < 80
+        assert run.verdicts == ALL_OK
+
+
 def _cars(folder: Path) -> Path:
     steps = []
     for t in range(61):

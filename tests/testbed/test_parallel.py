@@ -1,5 +1,6 @@
 """Repetitions over the cores: the same results as one after the other, and nothing left when it ends."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -8,6 +9,7 @@ import time
 
 import pytest
 
+from agents.rl import ReverseLink
 from testbed.errors import TestbedError
 from testbed.parallel import Job, measure, spread
 from testbed.scenario import loads
@@ -31,7 +33,7 @@ def test_results_are_those_of_single_runs_and_in_order():
     assert spread(jobs, "test") == [measure(scenario, repetition) for repetition in range(6)]
 
 
-def test_progress_goes_from_nothing_to_nearly_all():
+def test_progress_begins_with_nothing_and_never_goes_back():
     """By the weight of what is done."""
     seen: list[float] = []
     spread([Job(loads(TEXT), repetition) for repetition in range(8)], "test", lambda share, what: seen.append(share))
@@ -43,6 +45,31 @@ def test_an_agent_that_raises_ends_it_all():
     """With the agent's own words, and no worker left behind."""
     with registered(Broken), pytest.raises(TestbedError, match="failed in on_request"):
         spread([Job(loads(TEXT), repetition) for repetition in range(4)], "test")
+    deadline = time.monotonic() + 10
+    while multiprocessing.active_children():
+        assert time.monotonic() < deadline, "workers are left"
+        time.sleep(0.01)
+
+
+class Unportable(Exception):
+    """Cannot be made again from what it says, as a process would that is sent one."""
+
+    def __init__(self, one: str, other: str) -> None:
+        super().__init__(f"{one} and {other}")
+
+
+class Odd(ReverseLink):
+    """Fails where no step of its own is to blame."""
+
+    @property
+    def units(self) -> int:
+        raise Unportable("this", "that")
+
+
+def test_an_exception_that_cannot_travel():
+    """It is named all the same, and where it was raised; no memory is blamed."""
+    with registered(Odd), pytest.raises(TestbedError, match=r"Unportable: this and that \(.*test_parallel.py:\d+\)"):
+        spread([Job(loads(TEXT), 0)], "test")
 
 
 def processes_of(group: int) -> list[int]:

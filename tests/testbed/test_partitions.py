@@ -94,3 +94,77 @@ def test_a_run_ends_when_only_the_cut_off_wait():
     assert run.diary.events[-1]["t"] < 400
     assert "excused" in run.details["starvation"]
     assert run.verdicts == ALL_OK
+
+
+def told_and_true(run) -> list[tuple[dict, set[int]]]:
+    """Every partition that was told, and who was cut off then by another account: links and tokens in the log."""
+    start = run.diary.of("start")[0]
+    links = {frozenset(link) for link in start["links"]}
+    held, moving = dict(enumerate(start["units"])), {}
+    found = []
+    for event in run.diary.events:
+        node, peer, kind = event["node"], event.get("peer"), event["kind"]
+        key = (peer, node, event.get("id")) if kind == "recv" else (node, peer, event.get("id"))
+        if kind == "link_up":
+            links.add(frozenset((node, peer)))
+        elif kind == "link_down":
+            links.discard(frozenset((node, peer)))
+        elif kind == "send" and event["units"]:
+            held[node] -= event["units"]
+            moving[key] = event["units"]
+        elif kind in ("recv", "returned") and event["units"]:
+            held[node] += moving.pop(key)
+        elif kind == "lost" and event["units"]:
+            moving.pop(key)
+        elif kind == "partition":
+            reach = {one: {one} for one in held}
+            for a, b in map(tuple, links):
+                if reach[a] is not reach[b]:
+                    reach[a] |= reach[b]
+                    for one in reach[b]:
+                        reach[one] = reach[a]
+            supplied = [reach[one] for one, units in held.items() if units]
+            supplied += [reach[a] for a, b, _ in moving if reach[a] is reach[b]]
+            found.append((event, {one for one in held if not any(one in part for part in supplied)}))
+    return found
+
+
+@pytest.mark.parametrize("name", ["rl", "krlf"])
+def test_who_is_cut_off_by_another_account(name):
+    """Long hops, so that tokens are on links that are to fall, and cuts and heals at odd moments."""
+    algorithm = {"name": name, **({"k": 1} if name == "krlf" else {})}
+    checked = 0
+    for seed in range(120):
+        rng = Random(seed)
+        faults = []
+        for at in sorted(rng.sample(range(20, 110), 4)):
+            kind = rng.choice(["cut", "cut", "heal"])
+            faults.append({"at": float(at), "kind": kind, **({"group": [rng.randrange(5)]} if kind == "cut" else {})})
+        run = simulate(algorithm=algorithm, nodes=5, seed=seed, topology=rng.choice(["complete", LINE_OF_FIVE]),
+                       delays={"hop": rng.choice([1.0, 5.0, {"exponential": 3.0}])}, workload={"rate": 1.0},
+                       faults=faults, duration=120.0, drain=500.0)  # fmt: skip
+        for event, cut_off in told_and_true(run):
+            checked += 1
+            assert set(event["cut_off"]) == cut_off, f"seed {seed}: {event}"
+        assert run.verdicts == ALL_OK, f"seed {seed}"
+    assert checked > 300
+
+
+LINE_OF_FIVE = {"kind": "explicit", "links": [[i, i + 1] for i in range(4)]}
+
+
+def test_a_token_beside_the_message_that_parts_the_network():
+    """Both arrive in one parcel: the first empties a link that is to fall, and the token is not there yet."""
+    run = simulate(nodes=4, seed=1, topology="complete", workload={"rate": 1.0}, delays={"hop": 5.0}, duration=120.0,
+                   faults=[{"at": 100.0, "kind": "cut", "group": [3]}])  # fmt: skip
+    assert all(len(event["cut_off"]) < 4 for event in run.diary.of("partition"))
+    assert run.verdicts == ALL_OK
+
+
+def test_a_link_that_falls_and_forms_again_at_once_ends_nothing():
+    """For that instant the network is in two parts, after the last request was made."""
+    faults = [{"at": 382.0, "kind": "cut", "node": 0, "peer": 1}, {"at": 383.0, "kind": "heal", "node": 0, "peer": 1}]
+    run = simulate(nodes=3, topology={"kind": "explicit", "links": [[0, 1], [1, 2]]}, delays={"hop": 10.0},
+                   workload={"rate": 0.01}, duration=384.0, faults=faults)  # fmt: skip
+    assert run.diary.events[-1]["reason"] == "every request served"
+    assert run.verdicts == ALL_OK

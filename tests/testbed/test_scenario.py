@@ -198,6 +198,7 @@ def test_override_of_a_metric(bound: str) -> None:
         ("links={kind: radio, close_timeout: soon}", "links.close_timeout", "'soon'", None),
         ("links={kind: radio, close_timeout: 0}", "links.close_timeout", "0", None),
         ("medium=wmediumd", "medium", "wmediumd", None),
+        ("expect={metrics: {frames: {mean: {max: 1}}}}", "expect.metrics.frames", "unknown key", "frames_per_cs"),
     ],
 )
 def test_bad_override(override: str, key: str, found: str | None, nearest: str | None) -> None:
@@ -209,6 +210,14 @@ def test_bad_override(override: str, key: str, found: str | None, nearest: str |
     assert error.key == key or (error.key.startswith(key) and found is None)
     assert error.found == found or found is None
     assert error.nearest == nearest
+
+
+def test_tokens_that_never_rest_need_time_to_pass() -> None:
+    """KRLF forwards idle tokens for ever: if that takes no time, nothing else ever happens."""
+    with pytest.raises(ScenarioError, match=r"delays.hop: found 0; allowed: more than 0"):
+        loads(tiny(algorithm="{name: krlf, k: 1}"), ["delays={hop: 0}"])
+    assert loads(tiny(algorithm="{name: krlf-adaptive, k: 1}"), ["delays={hop: 0}"]).nodes == 5
+    assert loads(tiny(algorithm="{name: krlf, k: 1}"), ["delays={hop: 0, receive: 0.1}"]).nodes == 5
 
 
 def test_override_that_another_key_refuses(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -188,11 +188,21 @@ def test_requests_stop_after_enough_entries():
 
 
 def test_drain_ends_a_run_that_does_not():
-    """A component without a token never falls silent; its requests are excused when `drain` expires."""
-    faults = [{"at": 50.0, "kind": "lose", "holder": True}]
-    run = simulate(faults=faults, drain=77.0)
+    """Somebody stays in its critical section for longer than `drain` allows the others to wait."""
+    run = simulate(workload={"rate": 1.0, "cs_time": 500.0}, drain=77.0)
     assert run.diary.events[-1]["reason"] == "drain expired"
     assert run.diary.events[-1]["t"] == 377
+
+
+def test_a_run_whose_token_is_lost_ends_at_once():
+    """A component without a token never falls silent; nobody in it can be served, and all are excused."""
+    faults = [{"at": 50.0, "kind": "lose", "holder": True}]
+    run = simulate(faults=faults, drain=77.0)
+    assert run.diary.events[-1]["reason"] == "nobody is left who could be served"
+    assert run.diary.events[-1]["t"] == 300
+    cut_off = run.diary.of("partition")[-1]
+    assert cut_off["cut_off"] == list(range(10))
+    assert run.audit.metrics()["messages_cut_off"] > 0
     assert {event["component_units"] for event in run.diary.of("pending")} == {0}
     assert run.details["starvation"] == "excused: 10 (component holds no unit)"
 
@@ -237,3 +247,9 @@ def test_entries_that_never_come_end_a_run():
     assert run.diary.events[-1]["reason"] == "no entry for as long as drain allows"
     assert run.diary.events[-1]["t"] <= 400
     assert run.verdicts["starvation"] == "failed"
+
+
+def test_a_run_that_ends_before_its_warmup_has_measured_nothing():
+    """On line as from the log."""
+    metrics = simulate(entries=20, warmup=5000.0).audit.metrics()
+    assert (metrics["entries"], metrics["messages"], metrics["words_per_message"]) == (0, {}, None)
