@@ -44,6 +44,7 @@ class End:
         self._tell = tell
         # Hearing.
         self._hellos = 0  # of the peer, one after the other
+        self._last_hello = 0  # its number
         self._heard_at = self._listed_at = -settings.dead_after  # when it was heard last, and said that it hears us
         # The session.
         self.session = 0
@@ -71,9 +72,11 @@ class End:
             self._hellos = 0
         self._heard_at = now
 
-    def hear_hello(self, now: int, lists_us: bool) -> None:
-        """A hello of the peer's; whether it says that it hears us."""
-        self._hellos += 1
+    def hear_hello(self, now: int, number: int, lists_us: bool) -> None:
+        """A hello of the peer, or a part of one; whether it says that it hears us. What comes twice counts once."""
+        if number > self._last_hello:
+            self._last_hello = number
+            self._hellos += 1
         if lists_us:
             self._listed_at = now
 

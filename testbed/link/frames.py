@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import TypeVar
 
 from agents.message import Message
 
@@ -22,7 +24,10 @@ OPENING, UP, CLOSING, DONE = Stage
 
 @dataclass(frozen=True, slots=True)
 class Hello(Message):
-    """I am here, and these I have heard lately, by node and incarnation. Broadcast now and then."""
+    """I am here, and these I have heard lately, by node and incarnation. Broadcast now and then.
+
+    With very many neighbours it comes in parts, all of one number.
+    """
 
     number: int
     heard: tuple[tuple[int, int], ...]
@@ -67,7 +72,7 @@ class Relay(Message):
 
 @dataclass(frozen=True, slots=True)
 class Advert(Message):
-    """A router's hello: whom it has heard lately, and how far it is to whom, its own entry first."""
+    """A router's hello: whom it has heard lately, and how far it is to whom, its own entry first; or a part of it."""
 
     heard: tuple[tuple[int, int], ...]
     vector: tuple[tuple[int, int, int, int], ...]  # node, its incarnation, sequence, hops
@@ -103,6 +108,14 @@ class Who(Message):
     """In which life are you, `target`? It is answered with a receipt."""
 
     target: int
+
+
+T = TypeVar("T")
+
+
+def parts(whole: Sequence[T], most: int) -> list[tuple[T, ...]]:
+    """A list in parts that fit into a datagram; of nothing, one part that is empty."""
+    return [tuple(whole[start : start + most]) for start in range(0, len(whole), most)] or [()]
 
 
 FRAMES: tuple[type[Message], ...] = (Hello, State, Data, Relay, Advert, Packet, Receipt, Who)

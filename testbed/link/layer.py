@@ -9,11 +9,12 @@ from typing import ClassVar
 from agents.message import Message
 from testbed.link.actions import Action, Transmit
 from testbed.link.end import End
-from testbed.link.frames import Data, Hello, Relay, State
+from testbed.link.frames import Data, Hello, Relay, State, parts
 from testbed.link.settings import Settings
 from testbed.link.wire import Datagram, Junk, Wire
 
 REMEMBERED_RELAYS = 4096
+HEARD_IN_A_HELLO = 200  # which fit into a datagram, however large their numbers
 NEAR_HOPS, NEAR_TRIES = 2, 3
 """How far others carry a datagram at first, and how often that is tried before it may go farther."""
 
@@ -109,8 +110,9 @@ class LinkLayer:
     def _say_hello(self) -> None:
         settings, now = self._settings, self._now
         self._hellos += 1
-        heard = tuple((peer, end.incarnation) for peer, end in sorted(self._ends.items()) if end.was_heard(now))
-        self._transmit(None, Hello(self._hellos, heard))
+        heard = [(peer, end.incarnation) for peer, end in sorted(self._ends.items()) if end.was_heard(now)]
+        for part in parts(heard, HEARD_IN_A_HELLO):
+            self._transmit(None, Hello(self._hellos, part))
         spread = settings.hello * settings.jitter
         self._hello_at = now + round(settings.hello + self._rng.uniform(-spread, spread))
 
@@ -126,7 +128,7 @@ class LinkLayer:
             del self._near_tries[sender]
             end.hear(self._now)
         if isinstance(frame, Hello):
-            end.hear_hello(self._now, (self.node, self.incarnation) in frame.heard)
+            end.hear_hello(self._now, frame.number, (self.node, self.incarnation) in frame.heard)
             end.act(self._now)
             return
         if not isinstance(frame, State | Data):
@@ -169,12 +171,17 @@ class LinkLayer:
             return
         self._relays += 1
         inner = self._wire.spell(Datagram(self.node, self.incarnation, frame, body))
-        self._seen[self.node, self.incarnation, self._relays] = None
+        self._remember((self.node, self.incarnation, self._relays))
         # Two who have just parted mostly have a neighbour in common; if that does not do, everybody is asked.
         self._near_tries[peer] += 1
         hops = NEAR_HOPS if self._near_tries[peer] <= NEAR_TRIES else self._settings.relay_hops
         relay = Relay(self.node, self.incarnation, peer, self._relays, min(hops, self._settings.relay_hops))
         self._transmit(None, relay, inner)
+
+    def _remember(self, relay: tuple[int, int, int]) -> None:
+        self._seen[relay] = None
+        if len(self._seen) > REMEMBERED_RELAYS:
+            self._seen.popitem(last=False)
 
     # -- for others --------------------------------------------------------------------------------------------------
 
@@ -183,9 +190,7 @@ class LinkLayer:
         key = (relay.origin, relay.incarnation, relay.number)
         if key in self._seen:
             return
-        self._seen[key] = None
-        if len(self._seen) > REMEMBERED_RELAYS:
-            self._seen.popitem(last=False)
+        self._remember(key)
         if relay.target == self.node:
             datagram = self._wire.read(inner)
             if (datagram.sender, datagram.incarnation) != (relay.origin, relay.incarnation):

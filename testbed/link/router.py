@@ -9,16 +9,18 @@ life a target is in comes with its route.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from random import Random
 from typing import NamedTuple
 
 from agents.message import Message
 from testbed.link.endtoend import EndToEnd, Outgoing
-from testbed.link.frames import Advert, Packet, Receipt
+from testbed.link.frames import Advert, Packet, Receipt, parts
 from testbed.link.settings import Settings
 from testbed.link.wire import Junk, Wire
 
 MAX_HOPS = 64
+HEARD_IN_AN_ADVERT, ROUTES_IN_AN_ADVERT = 60, 90  # which fit into a datagram, however large their numbers
 
 
 class Route(NamedTuple):
@@ -82,14 +84,16 @@ class Router(EndToEnd):
     def _advertise(self) -> None:
         settings = self._settings
         self._adverts += 1
-        heard = tuple((peer, life) for peer, (life, _) in sorted(self._heard.items()))
-        vector = tuple(
+        heard = [(peer, life) for peer, (life, _) in sorted(self._heard.items())]
+        vector = [
             (target, route.incarnation, route.sequence, route.hops)
             for target, route in sorted(self.routes.items())
             if route.via is not None
-        )
+        ]
         mine = (self.node, self.incarnation, self._adverts, 0)
-        self._transmit(None, Advert(heard, (mine, *vector)))
+        # Who is not named in an advert takes nothing from it, so every part of the vector goes to every part of them.
+        for some, way in product(parts(heard, HEARD_IN_AN_ADVERT), parts(vector, ROUTES_IN_AN_ADVERT)):
+            self._transmit(None, Advert(some, (mine, *way)))
         spread = settings.hello * settings.jitter
         self._hello_at = self._now + round(settings.hello + self._rng.uniform(-spread, spread))
 
