@@ -194,6 +194,8 @@ class RadioLinks(Reach):
         """What dies with a process: all that it had sent and that was not delivered."""
         self._lives[node] += 1  # its datagrams on the air, and those for it, are of another life
         self._stacks.pop(node).end()
+        for stack in self._stacks.values():
+            stack.forget(node)
         flying = self._accounts.flying
         return [flying.pop(key) for key in list(flying) if key[0] == node]
 

@@ -64,7 +64,8 @@ class Stack:
         self._queue = queue
         self._transmit = transmit
         self._costs = costs
-        self._inbox: list[bytes] = []  # messages that wait until the node has time, or for one before them
+        self._inbox: list[tuple[int, bytes]] = []  # whose messages wait until there is time, or for one before them
+        self._in_hand: tuple[int, bytes] | None = None  # the one that it spends its time on
         self._free_at = 0
         self._is_attending = False  # to a message, or is to turn to one
         self._is_busy = False  # the layer's wishes are being carried out
@@ -81,12 +82,18 @@ class Stack:
 
     def on_datagram(self, data: bytes) -> None:
         """Bytes came in. Only messages take the node's time."""
-        if any(self._costs) and self.layer.missing_before(data) is not None:
-            if data not in self._inbox:
-                self._inbox.append(data)
-            self._attend()
-        else:
+        brought = self.layer.brings(data) if any(self._costs) else None
+        if brought is None:
             self._take_in(data)
+        elif (brought.source, data) not in self._inbox:
+            self._inbox.append((brought.source, data))
+            self._attend()
+
+    def forget(self, source: int) -> None:
+        """What waits of a node is not handled: whoever decides such things has said that it is lost."""
+        self._inbox = [waiting for waiting in self._inbox if waiting[0] != source]
+        if self._in_hand is not None and self._in_hand[0] == source:
+            self._in_hand = None
 
     def _attend(self) -> None:
         """Turn to what waits, as soon as there is time."""
@@ -102,25 +109,27 @@ class Stack:
         if self._free_at > self._queue.now:  # it has sent something meanwhile
             self._attend()
             return
-        for data in list(self._inbox):
-            missing = self.layer.missing_before(data)
-            if missing:
+        for waiting in list(self._inbox):
+            brought = self.layer.brings(waiting[1])
+            if brought is not None and brought.missing:
                 continue
-            self._inbox.remove(data)
-            if missing is None:  # it has come twice, or its session is over
-                self._take_in(data)
+            self._inbox.remove(waiting)
+            if brought is None:  # it has come twice, or its session is over
+                self._take_in(waiting[1])
                 continue
-            self._is_attending = True
+            self._is_attending, self._in_hand = True, waiting
             self._free_at = self._queue.now + self._costs.receive
-            self._queue.at(self._free_at, self._finish, data)
+            self._queue.at(self._free_at, self._finish)
             return
 
-    def _finish(self, data: bytes) -> None:
+    def _finish(self) -> None:
         """The time that a message takes is over."""
-        self._is_attending = False
-        if not self._is_dead:
-            self._take_in(data)
-            self._attend()
+        waiting, self._in_hand, self._is_attending = self._in_hand, None, False
+        if self._is_dead:
+            return
+        if waiting is not None:
+            self._take_in(waiting[1])
+        self._attend()
 
     def _take_in(self, data: bytes) -> None:
         self.layer.on_datagram(self._queue.now, data)

@@ -19,7 +19,7 @@ from random import Random
 
 from agents.message import Message
 from testbed.link.actions import Action, Deliver, Lost, Transmit
-from testbed.link.frames import Packet, Receipt, Who
+from testbed.link.frames import Brought, Packet, Receipt, Who
 from testbed.link.settings import Settings
 from testbed.link.wire import Datagram, Junk, Wire
 
@@ -76,8 +76,8 @@ class EndToEnd:
         self._plan(outgoing)
         return True
 
-    def missing_before(self, data: bytes) -> int | None:
-        """How many messages must come before the one that bytes bring; None if they bring none that is waited for."""
+    def brings(self, data: bytes) -> Brought | None:
+        """The message that bytes bring; None if they bring none that is waited for."""
         try:
             packet = self._wire.read(data).frame
         except Junk:
@@ -89,7 +89,7 @@ class EndToEnd:
             incoming = Incoming(packet.incarnation, packet.since)
         missing = packet.number - incoming.delivered - 1
         is_wanted = packet.incarnation == incoming.incarnation and 0 <= missing < self._settings.window
-        return missing if is_wanted else None
+        return Brought(packet.source, missing) if is_wanted else None
 
     def on_datagram(self, now: int, data: bytes) -> None:
         """Bytes came in."""

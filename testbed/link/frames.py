@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from agents.message import Message
 
@@ -108,6 +108,13 @@ class Who(Message):
     """In which life are you, `target`? It is answered with a receipt."""
 
     target: int
+
+
+class Brought(NamedTuple):
+    """A message that has come: whose it is, and how many must come before it."""
+
+    source: int
+    missing: int
 
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from typing import ClassVar
 from agents.message import Message
 from testbed.link.actions import Action, Transmit
 from testbed.link.end import End
-from testbed.link.frames import Data, Hello, Relay, State, parts
+from testbed.link.frames import Brought, Data, Hello, Relay, State, parts
 from testbed.link.settings import Settings
 from testbed.link.wire import Datagram, Junk, Wire
 
@@ -53,8 +53,8 @@ class LinkLayer:
         end = self._ends.get(peer)
         return end is not None and end.send(now, message)
 
-    def missing_before(self, data: bytes) -> int | None:
-        """How many messages must come before the one that bytes bring; None if they bring none that is waited for."""
+    def brings(self, data: bytes) -> Brought | None:
+        """The message that bytes bring; None if they bring none that is waited for."""
         try:
             sender, incarnation, frame, body = self._wire.read(data)
             if isinstance(frame, Relay) and frame.target == self.node:
@@ -64,8 +64,10 @@ class LinkLayer:
         end = self._ends.get(sender)
         if not isinstance(frame, Data) or end is None or incarnation != end.incarnation:
             return None
-        is_ours = (frame.to, frame.incarnation) == (self.node, self.incarnation)
-        return end.missing_before(frame) if is_ours else None
+        if (frame.to, frame.incarnation) != (self.node, self.incarnation):
+            return None
+        missing = end.missing_before(frame)
+        return None if missing is None else Brought(sender, missing)
 
     def on_datagram(self, now: int, data: bytes) -> None:
         """Bytes came in."""

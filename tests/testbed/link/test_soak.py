@@ -127,7 +127,7 @@ def of(end: type[End]) -> type[LinkLayer]:
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_mutants_are_caught(mutant):
-    """Within a few hundred cases."""
+    """Within a thousand cases; late deliveries are the rarest."""
 
     def fails(seed: int) -> bool:
         try:
@@ -136,7 +136,7 @@ def test_mutants_are_caught(mutant):
             return True
         return False
 
-    assert any(fails(seed) for seed in range(300)), mutant.__doc__
+    assert any(fails(seed) for seed in range(1_000)), mutant.__doc__
 
 
 def test_without_crashes_nothing_is_lost():
