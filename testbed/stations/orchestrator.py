@@ -346,7 +346,8 @@ class Orchestrator(EventQueue):
         self._children.kill(node)
 
     def restart(self, node: int) -> None:
-        """Let a station come back in a new life."""
+        """Let a station come back in a new life, once the one before is known to be over and its log is closed."""
+        self._await(lambda: self._tails[node].is_closed, END_TIMEOUT_S, f"the death of station {node}")
         self._lives[node] += 1
         self._dead.discard(node)
         self._idle.discard(node)

@@ -42,9 +42,14 @@ class LogTail:
             event = json.loads(line)
             self.waiting.append((event["t"], event))
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether it is known that nobody will write any more."""
+        return self.clock == FOR_EVER
+
     def close(self) -> None:
         """Nobody will write any more."""
-        if self.clock == FOR_EVER:
+        if self.is_closed:
             return
         self.read()
         self.clock = FOR_EVER
@@ -68,7 +73,7 @@ class Timeline:
         clocks = [tail.clock for tail in self.tails]  # before reading: what they stand for can be read now
         limit = min([now, *clocks])
         for tail in self.tails:
-            if tail.clock != FOR_EVER:
+            if not tail.is_closed:
                 tail.read()
         queues = [self._own, *(tail.waiting for tail in self.tails)]
         ready = [_up_to(queue, limit) for queue in queues if queue and queue[0][0] <= limit]

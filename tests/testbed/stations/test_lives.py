@@ -1,0 +1,83 @@
+"""Lives that follow each other so fast that what is heard of one comes in during the next."""
+
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.backends.loopback import Loopback
+from testbed.scenario import Scenario
+from testbed.stations.children import NURSERY
+from testbed.stations.clock import RunClock
+from testbed.stations.orchestrator import Orchestrator
+from testbed.stations.timeline import FOR_EVER
+from tests.testbed.simulate import Diary
+from tests.testbed.stations.stage import LINE
+
+
+class Told:
+    """Children that do nothing, and say what the test has them say."""
+
+    def __init__(self) -> None:
+        self.to_hear: deque[tuple[Any, dict[str, Any] | None]] = deque()
+        self.orders: list[tuple[Any, Any]] = []
+
+    def hear(self, timeout_s: float | None) -> list[tuple[Any, dict[str, Any] | None]]:
+        return [self.to_hear.popleft()] if self.to_hear else []
+
+    def tell(self, who: Any, order: dict[str, Any]) -> None:
+        self.orders.append((who, order["do"]))
+
+    def bear(self, node: int, life: int, transport: object, descriptors: object) -> None:
+        self.orders.append((node, f"life {life}"))
+
+    def kill(self, node: int) -> None:
+        self.orders.append((node, "die"))
+
+    def of(self, node: int) -> list[str]:
+        """What a station was told, since the test looked last."""
+        told = [order for who, order in self.orders if who == node]
+        self.orders.clear()
+        return told
+
+
+class Stage:
+    """An orchestrator in the middle of a run, whose stations are only told of."""
+
+    def __init__(self, folder: Path, **keys: Any) -> None:
+        (folder / "nodes").mkdir()
+        scenario = Scenario.model_validate({**LINE, "trace": "events", **keys})
+        self.diary, self.children = Diary(), Told()
+        self.run = Orchestrator(scenario, 0, Loopback(), self.diary, lambda done: None, folder)
+        self.run._children = self.children
+        for node in range(scenario.nodes):
+            self.run._bear(node)
+        self.run._clock = RunClock(time.monotonic_ns(), scenario.time_unit)
+        self.children.orders.clear()
+
+    def hear(self, who: Any, message: dict[str, Any]) -> None:
+        self.children.to_hear.append((who, message))
+        self.run._listen(0.0)
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path)
+
+
+def test_a_new_life_begins_after_the_old_one(stage):
+    """Though its death is heard of late: or it would never be accounted for, and its log would hold up all others."""
+    old = stage.run._tails[1]
+    stage.run.crash(1)
+    stage.children.to_hear += [
+        (2, {"clock": 7, "idle": False}),
+        (NURSERY, {"died": 1, "life": 1, "code": -9}),
+    ]
+    stage.run.restart(1)
+    assert not stage.children.to_hear, "it has waited for the death"
+    assert stage.children.of(1) == ["die", "life 2"]
+    assert old.is_closed
+    stage.run._put_together(FOR_EVER)
+    assert [event["kind"] for event in stage.diary.of("crash", "restart")] == ["crash", "restart"]
