@@ -33,7 +33,8 @@ class Children:
         self._selector = selectors.DefaultSelector()
         self._controls: dict[Who, Control] = {}
         self._processes: dict[str, Process] = {}
-        self._pids: dict[int, int] = {}  # of stations, by node
+        self._pids: dict[int, int] = {}  # of stations, by node, in their present life
+        self._doomed: set[int] = set()  # stations to be killed as soon as their process is known
         self._adopted: list[str] = []
 
     def __enter__(self) -> Self:
@@ -72,6 +73,7 @@ class Children:
 
     def bear(self, node: int, life: int, transport: dict[str, Any], descriptors: tuple[int, ...] = ()) -> None:
         """Have a station forked."""
+        self._pids.pop(node, None)  # by now the number may be a stranger's
         ours, theirs = Control.pair()
         order = {"node": node, "life": life, "transport": transport}
         self._controls[NURSERY].send(order, theirs.fileno(), *descriptors)
@@ -81,9 +83,15 @@ class Children:
     def note_pid(self, node: int, pid: int) -> None:
         """The nursery says which process a station is."""
         self._pids[node] = pid
+        if node in self._doomed:
+            self._doomed.discard(node)
+            self.kill(node)
 
     def kill(self, node: int) -> None:
-        """A station dies on the spot."""
+        """A station dies on the spot, or as soon as the nursery has said which process it is."""
+        if node not in self._pids:
+            self._doomed.add(node)
+            return
         with suppress(ProcessLookupError):
             os.kill(self._pids[node], signal.SIGKILL)
 

@@ -67,6 +67,16 @@ def test_crash_and_restart(tmp_path):
     assert not [one for one in events(result, "enter") if one["node"] == 3 and crashed < one["t"] < restarted]
 
 
+def test_lives_without_a_pause_between_them(tmp_path):
+    """Every death is waited for and accounted for, and the right process dies."""
+    faults = [{"at": 20, "kind": kind, "node": 1} for kind in ("crash", "restart", "crash", "restart")]
+    result = stations(tmp_path, LINE, faults=faults, trace="events", duration=40.0)
+    assert [event["kind"] for event in events(result, "crash", "restart")] == [fault["kind"] for fault in faults]
+    assert verdicts(result) == ALL_OK
+    (stop,) = events(result, "stop")
+    assert stop["reason"] == "every request served"
+
+
 def test_the_holder_crashes(tmp_path):
     """Its tokens die with it, which is reported and no offence."""
     result = stations(tmp_path, LINE, faults=[{"at": 30, "kind": "crash", "holder": True}], drain=20.0)
