@@ -300,7 +300,10 @@ class Orchestrator(EventQueue):
             if self._clock is not None:  # it has come back
                 self._children.tell(node, {"do": "start", "epoch": self._clock.epoch_ns})
             return
-        self._tails[node].clock = message["clock"]
+        tail = self._tails[node]
+        if tail.is_closed:  # it is dead and buried; this was on its way
+            return
+        tail.clock = message["clock"]
         if message["idle"]:
             self._idle.add(node)
 

@@ -48,6 +48,7 @@ class Stage:
 
     def __init__(self, folder: Path, **keys: Any) -> None:
         (folder / "nodes").mkdir()
+        self.folder = folder
         scenario = Scenario.model_validate({**LINE, "trace": "events", **keys})
         self.diary, self.children = Diary(), Told()
         self.run = Orchestrator(scenario, 0, Loopback(), self.diary, lambda done: None, folder)
@@ -81,3 +82,13 @@ def test_a_new_life_begins_after_the_old_one(stage):
     assert old.is_closed
     stage.run._put_together(FOR_EVER)
     assert [event["kind"] for event in stage.diary.of("crash", "restart")] == ["crash", "restart"]
+
+
+def test_a_report_that_is_heard_after_the_death(stage):
+    """Does not open the log again."""
+    (stage.folder / "nodes" / "001-1.jsonl").touch()
+    stage.run.crash(1)
+    stage.hear(NURSERY, {"died": 1, "life": 1, "code": -9})
+    stage.hear(1, {"clock": 7, "idle": False})
+    assert stage.run._tails[1].is_closed
+    stage.run._put_together(stage.run.now)
