@@ -208,12 +208,16 @@ class Orchestrator(EventQueue):
         return min(1.0, self._account.holdings.entries / (self.scenario.entries or 1))
 
     def _stop(self) -> None:
-        """No more requests and link changes; stations know the duration themselves."""
+        """No more requests and link changes."""
         self._stopped_at = self.now
         self.changes.stop()
+        for node in self._lives:
+            self._tell_to_stop(node)
+
+    def _tell_to_stop(self, node: int) -> None:
+        """Stations know the duration themselves, but not how often the others have entered."""
         if self.scenario.duration is None:
-            for node in self._lives:
-                self._children.tell(node, {"do": "stop"})
+            self._children.tell(node, {"do": "stop"})
 
     def _finish(self) -> None:
         """Let everybody say what there is to say, and go."""
@@ -298,7 +302,7 @@ class Orchestrator(EventQueue):
             self._ready.add(node)
             self._world.welcome(self._children, node, message["ready"])
             if self._clock is not None:  # it has come back
-                self._children.tell(node, {"do": "start", "epoch": self._clock.epoch_ns})
+                self._tell_orders_so_far(node, self._clock)
             return
         tail = self._tails[node]
         if tail.is_closed:  # it is dead and buried; this was on its way
@@ -306,6 +310,14 @@ class Orchestrator(EventQueue):
         tail.clock = message["clock"]
         if message["idle"]:
             self._idle.add(node)
+
+    def _tell_orders_so_far(self, node: int, clock: RunClock) -> None:
+        """What all have been told, while this one was dead or not yet able to obey."""
+        self._children.tell(node, {"do": "start", "epoch": clock.epoch_ns})
+        if self._stopped_at is not None:
+            self._tell_to_stop(node)
+        if self._is_finishing:
+            self._children.tell(node, {"do": "finish"})
 
     def _miss(self, who: Who) -> None:
         """A process has gone. Of stations, their parent says how; the medium goes when it has said all."""

@@ -49,7 +49,8 @@ class Stage:
     def __init__(self, folder: Path, **keys: Any) -> None:
         (folder / "nodes").mkdir()
         self.folder = folder
-        scenario = Scenario.model_validate({**LINE, "trace": "events", **keys})
+        settings = {**LINE, "trace": "events", **keys}
+        scenario = Scenario.model_validate({key: value for key, value in settings.items() if value is not None})
         self.diary, self.children = Diary(), Told()
         self.run = Orchestrator(scenario, 0, Loopback(), self.diary, lambda done: None, folder)
         self.run._children = self.children
@@ -92,3 +93,25 @@ def test_a_report_that_is_heard_after_the_death(stage):
     stage.hear(1, {"clock": 7, "idle": False})
     assert stage.run._tails[1].is_closed
     stage.run._put_together(stage.run.now)
+
+
+def test_a_new_life_is_told_what_the_others_were_told(tmp_path):
+    """That the run has begun, that there are enough entries, that it is over: each as soon as it can obey."""
+    stage = Stage(tmp_path, duration=None, entries=40)
+    stage.hear(1, {"ready": 4711})
+    assert stage.children.of(1) == ["start"]
+    stage.run._stop()
+    stage.children.orders.clear()
+    stage.hear(1, {"ready": 4711})
+    assert stage.children.of(1) == ["start", "stop"]
+    stage.run._is_finishing = True
+    stage.hear(1, {"ready": 4711})
+    assert stage.children.of(1) == ["start", "stop", "finish"]
+
+
+def test_a_new_life_knows_the_duration(stage):
+    """It is not told to stop, as nobody is."""
+    stage.run._stop()
+    assert stage.children.of(1) == []
+    stage.hear(1, {"ready": 4711})
+    assert stage.children.of(1) == ["start"]
