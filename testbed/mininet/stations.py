@@ -39,7 +39,7 @@ class MininetStations(Fleet):
     def __enter__(self) -> MininetStations:
         kernel.load_hwsim()
         self.control, theirs = Control.pair()
-        self._process = launch("testbed.mininet.network", theirs, self._output)
+        self._process = launch("testbed.mininet.network", theirs, self._output, self.control)
         theirs.close()
         self.on_let_go.append(self.control.close)
         try:

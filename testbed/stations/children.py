@@ -61,7 +61,7 @@ class Children:
         """Start a process, which is a module with a `main(control)`, and send it what it is to work on."""
         ours, theirs = Control.pair()
         output = output_path(self._folder, who)
-        self._processes[who] = launch(module, theirs, output)
+        self._processes[who] = launch(module, theirs, output, ours, *self._controls.values())
         theirs.close()
         self._listen_to(who, ours)
         ours.send(spec)

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from testbed.rundir import PROJECT
 from testbed.stations.control import Control
+from testbed.withparent import die_with_parent
 
 
 class Process(Protocol):
@@ -43,13 +44,17 @@ class Forked:
         os.waitpid(self._pid, 0)
 
 
-def launch(module: str, control: Control, output: Path) -> Process:
-    """By a fork, which has imported everything already, unless this process has threads: such must not fork."""
-    return (fork if threading.active_count() == 1 else spawn)(module, control, output)
+def launch(module: str, control: Control, output: Path, *ours: Control) -> Process:
+    """By a fork, which has imported everything already, unless this process has threads: such must not fork.
+
+    The ends of control channels that are ours are not for the new process: one that had them open would keep itself and
+    others from seeing that we are gone.
+    """
+    return (fork if threading.active_count() == 1 else spawn)(module, control, output, *ours)
 
 
-def spawn(module: str, control: Control, output: Path) -> Process:
-    """A new interpreter that runs a module, given the descriptor of its control channel."""
+def spawn(module: str, control: Control, output: Path, *ours: Control) -> Process:
+    """A new interpreter that runs a module, given the descriptor of its control channel and no other."""
     path = os.pathsep.join(filter(None, (str(PROJECT), os.environ.get("PYTHONPATH"))))
     with output.open("ab") as printed:
         return subprocess.Popen(
@@ -62,14 +67,17 @@ def spawn(module: str, control: Control, output: Path) -> Process:
         )
 
 
-def fork(module: str, control: Control, output: Path) -> Process:
+def fork(module: str, control: Control, output: Path, *ours: Control) -> Process:
     """A fork of this process that does what the module does, and nothing that this process has still to do."""
-    main = importlib.import_module(module).main
+    main, parent = importlib.import_module(module).main, os.getpid()
     pid = os.fork()
     if pid:
         return Forked(pid)
     code = 1
     try:
+        die_with_parent(parent)
+        for end in ours:
+            end.close()
         send_output_to(output)
         main(control)
         code = 0

@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -134,6 +135,65 @@ def test_a_process_that_fails_to_start(tmp_path, launch):
     process.kill()  # too late does no harm
     assert "allowed: a mapping of keys" in (tmp_path / "printed").read_text()
     ours.close()
+
+
+@pytest.mark.parametrize("launch", [fork, spawn])
+def test_a_process_sees_that_nobody_gives_orders_any_more(tmp_path, launch):
+    """It has not kept our end open itself, nor that of another process of the run."""
+    ours, theirs = Control.pair()
+    others, another = Control.pair()
+    process = launch("testbed.stations.medium", theirs, tmp_path / "printed", ours, others)
+    try:
+        theirs.close()
+        others.close()
+        another.socket.settimeout(10)
+        wait_for(lambda: processes(tmp_path))  # it is far enough to have closed what is not its own
+        assert another.receive() == (None, [])
+        ours.close()
+        wait_for(lambda: not processes(tmp_path))
+    finally:
+        process.kill()
+        process.wait()
+        another.close()
+
+
+ORPHAN = """
+import os, signal, sys, time
+from pathlib import Path
+from testbed.stations.control import Control
+from testbed.stations.launch import fork
+
+really_fork = os.fork
+
+def fork_and_be_killed():
+    # The child goes on when its parent is gone.
+    parent = os.getpid()
+    if really_fork():
+        time.sleep(60)
+    os.kill(parent, signal.SIGKILL)
+    while os.getppid() == parent:
+        time.sleep(0.001)
+    return 0
+
+ours, theirs = Control.pair()
+os.fork = fork_and_be_killed
+fork("testbed.stations.medium", theirs, Path(sys.argv[1]))
+"""
+
+
+def test_the_orchestrator_is_killed_just_after_a_fork(tmp_path):
+    """Before the new process has asked to die with it. That it is gone is seen by a pipe that it has inherited."""
+    read, write = os.pipe()
+    command = [sys.executable, "-c", ORPHAN, str(tmp_path / "printed")]
+    killed = subprocess.Popen(command, cwd=PROJECT, pass_fds=(write,))
+    os.close(write)
+    assert killed.wait(30) == -signal.SIGKILL
+    try:
+        assert select.select([read], [], [], 10)[0], "the orphan lives on"
+    finally:
+        os.close(read)
+        for pid in processes(tmp_path).values():
+            kill(pid)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a process namespace needs root")
