@@ -93,7 +93,9 @@ class Station(asyncio.DatagramProtocol):
 
     def _end(self, code: int) -> None:
         self._log.flush()
-        self._node = None  # nothing happens there any more
+        if self._node is not None:
+            self._node.end()
+        self._node = None
         if not self._over.done():
             self._over.set_result(code)
 

@@ -21,6 +21,7 @@ class RealTime(EventQueue):
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0
         self._is_running = False
+        self._is_over = False
         self.look()
 
     def look(self) -> None:
@@ -33,9 +34,15 @@ class RealTime(EventQueue):
         if not self._is_running:
             self._arm()
 
+    def end(self) -> None:
+        """Nothing happens any more, whatever is planned."""
+        self._is_over = True
+        if self._timer is not None:
+            self._timer.cancel()
+
     def _arm(self) -> None:
         """Have the loop call when the first event is due."""
-        if not self.heap:
+        if self._is_over or not self.heap:
             return
         first = self.heap[0][0]
         if self._timer is not None:
@@ -50,7 +57,7 @@ class RealTime(EventQueue):
         self._is_running = True
         try:
             self.look()
-            while self.heap and self.heap[0][0] <= self.now:
+            while not self._is_over and self.heap and self.heap[0][0] <= self.now:
                 _t, _ticket, happen, args = heappop(self.heap)
                 happen(*args)
                 self.look()

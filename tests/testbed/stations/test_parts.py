@@ -44,6 +44,24 @@ def test_real_time_runs_what_is_due_in_order():
     assert happened == [("past", True), ("early", True), ("planned then", True), ("late", True)]
 
 
+def test_nothing_happens_after_the_end():
+    """Neither what was planned before, nor what is planned then, nor what else was due when the end came."""
+    happened = []
+
+    async def live() -> None:
+        clock = RunClock(time.monotonic_ns(), 1.0)
+        between, within = (RealTime(asyncio.get_running_loop(), clock) for _ in range(2))
+        between.at(20_000_000, happened.append, "planned before")
+        between.end()
+        between.at(30_000_000, happened.append, "planned after")
+        for happen in (within.end, lambda: happened.append("due as well")):
+            within.at(20_000_000, happen)
+        await asyncio.sleep(0.1)
+
+    asyncio.run(live())
+    assert happened == []
+
+
 def test_time_never_goes_back():
     """Nor begins before the run does."""
 
