@@ -100,7 +100,7 @@ class Children:
     def tell(self, who: Who, order: dict[str, Any]) -> None:
         """Give an order; nothing happens if there is nobody to take it."""
         if who in self._controls:
-            with suppress(OSError):  # it has just died, which we are about to hear
+            with suppress(ConnectionError):  # it has just died, which we are about to hear
                 self._controls[who].send(order)
 
     def hear(self, timeout_s: float | None) -> Iterator[tuple[Who, dict[str, Any] | None]]:

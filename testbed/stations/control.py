@@ -7,15 +7,25 @@ that a process has gone: it reads the end of the stream.
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import signal
 import socket
 from typing import Any
 
+from testbed.errors import TestbedError
 from testbed.withparent import die_with_parent
 
 _PR_SET_NAME = 15
 MAX_BYTES = 1 << 20
+
+
+class MessageTooLongError(TestbedError):
+    """It would arrive cut off, or not at all: the network is too large for what has to be said of it."""
+
+    def __init__(self, data: bytes) -> None:
+        begin = data[:40].decode()  # JSON as Python writes it is ASCII
+        super().__init__(f"a message of {len(data)} bytes to another process of the run is too long: {begin}...")
 
 
 class Control:
@@ -42,8 +52,16 @@ class Control:
         return self.socket.fileno()
 
     def send(self, message: dict[str, Any], *fds: int) -> None:
-        """Send a message; `OSError` if nobody is there any more."""
-        socket.send_fds(self.socket, [json.dumps(message).encode()], fds)
+        """Send a message; `ConnectionError` if nobody is there any more."""
+        data = json.dumps(message).encode()
+        if len(data) > MAX_BYTES:
+            raise MessageTooLongError(data)
+        try:
+            socket.send_fds(self.socket, [data], fds)
+        except OSError as error:
+            if error.errno == errno.EMSGSIZE:  # a kernel may allow less than we do
+                raise MessageTooLongError(data) from error
+            raise
 
     def receive(self) -> tuple[dict[str, Any] | None, list[int]]:
         """The next message, and the descriptors that came with it; None at the end of the stream."""

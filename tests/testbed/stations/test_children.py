@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.stations.children import NURSERY, Children
-from testbed.stations.control import Control
+from testbed.stations.children import MEDIUM, NURSERY, Children
+from testbed.stations.control import Control, MessageTooLongError
 
 
 @pytest.fixture
@@ -54,3 +54,13 @@ def test_only_the_life_that_was_to_die_dies(children, lives):
     children.bear(1, 2, {})
     children.note_pid(1, second.pid)
     assert second.poll() is None
+
+
+def test_an_order_that_cannot_be_given(children):
+    """Nothing happens if there is nobody to take it; one that is too long must not get lost as quietly."""
+    ours, theirs = Control.pair()
+    children.adopt(MEDIUM, ours)
+    with pytest.raises(MessageTooLongError):
+        children.tell(MEDIUM, {"do": "forbid", "pairs": "x" * (1 << 23)})
+    theirs.close()
+    children.tell(MEDIUM, {"do": "forbid", "pairs": []})

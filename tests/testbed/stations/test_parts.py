@@ -2,13 +2,14 @@
 
 import asyncio
 import os
+import socket
 import time
 
 import pytest
 
 from testbed.link.actions import Transmit
 from testbed.stations.clock import RunClock
-from testbed.stations.control import Control
+from testbed.stations.control import Control, MessageTooLongError
 from testbed.stations.lateness import Lateness
 from testbed.stations.realtime import RealTime
 from testbed.stations.transport import EVERYBODY, LoopbackTransport
@@ -99,11 +100,24 @@ def test_control_messages_and_descriptors():
     os.close(read)
 
 
+def test_a_message_that_is_too_long():
+    """Is an error for whoever speaks, whether we or the kernel are at our limit; it is never cut off."""
+    ours, theirs = Control.pair()
+    with pytest.raises(MessageTooLongError, match=r"of 1048\d\d\d bytes .* is too long: .*\"forbid\""):
+        ours.send({"do": "forbid", "pairs": "x" * (1 << 20)})
+    ours.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 10_000)
+    with pytest.raises(MessageTooLongError):
+        ours.send({"do": "forbid", "pairs": "x" * 100_000})
+    ours.close()
+    assert theirs.receive() == (None, []), "nothing of it has arrived"
+    theirs.close()
+
+
 def test_nobody_to_speak_to():
     """Is an error for whoever speaks."""
     ours, theirs = Control.pair()
     theirs.close()
-    with pytest.raises(OSError, match=r"\w"):
+    with pytest.raises(ConnectionError):
         ours.send({"do": "anything"})
     ours.close()
 
