@@ -78,8 +78,7 @@ class LoopbackMedium:
             return False
         what = order["do"]
         if what == "station":
-            self._ports[order["node"]] = order["port"]
-            self._nodes = {port: node for node, port in self._ports.items()}
+            self._note_station(order["node"], order["port"])
         elif what == "start":
             self._clock = RunClock(order["epoch"], self._scenario.time_unit)
         elif what == "allow":
@@ -90,6 +89,11 @@ class LoopbackMedium:
             self._control.send({"end": {"lateness_ms": self._lateness.summary_ms(), "counts": self._counts}})
             return False
         return True
+
+    def _note_station(self, node: int, port: int) -> None:
+        """A station listens on a port. Whoever did before is dead, and whatever is still due to it is lost."""
+        self._nodes = {other: one for other, one in self._nodes.items() if one != node} | {port: node}
+        self._ports = {one: other for other, one in self._nodes.items()}
 
     def _hear(self) -> None:
         """Take everything that has come in."""
@@ -137,6 +141,9 @@ class LoopbackMedium:
         while due and due[0][0] <= (now := time.monotonic_ns()):
             when, _, target, data = heappop(due)
             self._lateness.note(now - when)
+            if target not in self._ports:
+                self._counts["refused"] += 1
+                continue
             try:
                 self._socket.sendto(data, (LOOPBACK, self._ports[target]))
                 self._counts["delivered"] += 1
