@@ -221,6 +221,7 @@ class Orchestrator(EventQueue):
 
     def _finish(self) -> None:
         """Let everybody say what there is to say, and go."""
+        self._await_deaths(self._dead)  # from now on it is no news that somebody has gone
         self._is_finishing = True
         alive = set(self._lives) - self._dead
         for node in alive:
@@ -263,6 +264,13 @@ class Orchestrator(EventQueue):
             if time.monotonic() > give_up:
                 raise StationError(f"waited {timeout_s:g} s in vain for {what}")
             self._listen(LOOK_EVERY_S)
+
+    def _await_deaths(self, killed: set[int]) -> None:
+        """Until stations that were killed are known to be dead, their logs are read, and their crashes posted."""
+        names = ", ".join(map(str, sorted(killed)))
+        self._await(
+            lambda: all(self._tails[node].is_closed for node in killed), END_TIMEOUT_S, f"the death of station {names}"
+        )
 
     def _listen(self, timeout_s: float) -> None:
         """Hear what there is to hear, or wait for it until something is to be done."""
@@ -362,7 +370,7 @@ class Orchestrator(EventQueue):
 
     def restart(self, node: int) -> None:
         """Let a station come back in a new life, once the one before is known to be over and its log is closed."""
-        self._await(lambda: self._tails[node].is_closed, END_TIMEOUT_S, f"the death of station {node}")
+        self._await_deaths({node})
         self._lives[node] += 1
         self._dead.discard(node)
         self._idle.discard(node)

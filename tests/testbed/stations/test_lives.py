@@ -9,7 +9,7 @@ import pytest
 
 from testbed.backends.loopback import Loopback
 from testbed.scenario import Scenario
-from testbed.stations.children import NURSERY
+from testbed.stations.children import MEDIUM, NURSERY
 from testbed.stations.clock import RunClock
 from testbed.stations.orchestrator import Orchestrator
 from testbed.stations.timeline import FOR_EVER
@@ -115,3 +115,13 @@ def test_a_new_life_knows_the_duration(stage):
     assert stage.children.of(1) == []
     stage.hear(1, {"ready": 4711})
     assert stage.children.of(1) == ["start"]
+
+
+def test_a_death_at_the_very_end(stage):
+    """Is accounted for like any other."""
+    stage.run.crash(1)
+    stage.children.to_hear.append((NURSERY, {"died": 1, "life": 1, "code": -9}))
+    stage.children.to_hear += [(who, {"end": {}}) for who in (0, 2, 3, MEDIUM)]
+    stage.run._finish()
+    stage.run._put_together(FOR_EVER)
+    assert [event["node"] for event in stage.diary.of("crash")] == [1]
