@@ -158,7 +158,7 @@ class Orchestrator(EventQueue):
         why, looked_at = None, 0.0
         while why is None:
             self._do_due()
-            self._listen(LOOK_EVERY_S)
+            self._listen(self._seconds_to_next(LOOK_EVERY_S))
             if time.monotonic() - looked_at >= LOOK_EVERY_S:  # not at every word of a hundred stations
                 looked_at = time.monotonic()
                 self._put_together(self.now)
@@ -177,6 +177,12 @@ class Orchestrator(EventQueue):
             self._forbidding = list(self.changes.forbidden)
             pairs = [pair for pair in combinations(self._lives, 2) if not self.changes.may_form(*pair)]
             self._children.tell(MEDIUM, {"do": "forbid", "pairs": pairs})
+
+    def _seconds_to_next(self, at_most: float) -> float:
+        """How long there is nothing to be done."""
+        if not self.heap or self._clock is None:
+            return at_most
+        return max(0.0, min(at_most, self._clock.monotonic_s(self.heap[0][0]) - time.monotonic()))
 
     def _look(self) -> None:
         if self._clock is not None:
@@ -273,9 +279,7 @@ class Orchestrator(EventQueue):
         )
 
     def _listen(self, timeout_s: float) -> None:
-        """Hear what there is to hear, or wait for it until something is to be done."""
-        if self.heap and self._clock is not None:
-            timeout_s = max(0.0, min(timeout_s, self._clock.monotonic_s(self.heap[0][0]) - time.monotonic()))
+        """Hear what there is to hear, or wait for it."""
         for who, message in self._children.hear(timeout_s):
             self._look()
             if message is None:

@@ -23,8 +23,10 @@ class Told:
     def __init__(self) -> None:
         self.to_hear: deque[tuple[Any, dict[str, Any] | None]] = deque()
         self.orders: list[tuple[Any, Any]] = []
+        self.patience_s: list[float | None] = []  # of whoever wanted to hear something
 
     def hear(self, timeout_s: float | None) -> list[tuple[Any, dict[str, Any] | None]]:
+        self.patience_s.append(timeout_s)
         return [self.to_hear.popleft()] if self.to_hear else []
 
     def tell(self, who: Any, order: dict[str, Any]) -> None:
@@ -73,12 +75,14 @@ def test_a_new_life_begins_after_the_old_one(stage):
     """Though its death is heard of late: or it would never be accounted for, and its log would hold up all others."""
     old = stage.run._tails[1]
     stage.run.crash(1)
+    stage.run.at(0, stage.run.look_at_parts)  # overdue, but not to be done before the restart
     stage.children.to_hear += [
         (2, {"clock": 7, "idle": False}),
         (NURSERY, {"died": 1, "life": 1, "code": -9}),
     ]
     stage.run.restart(1)
     assert not stage.children.to_hear, "it has waited for the death"
+    assert all(stage.children.patience_s), "and not asked for it without end"
     assert stage.children.of(1) == ["die", "life 2"]
     assert old.is_closed
     stage.run._put_together(FOR_EVER)
