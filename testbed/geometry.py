@@ -6,10 +6,12 @@ algorithm and the world. Times are seconds of the run, of which `time_unit` make
 
 from __future__ import annotations
 
+from testbed.errors import InputError
 from testbed.mobility.area import Area
 from testbed.mobility.crossings import Crossings
 from testbed.mobility.trajectory import Trajectory
 from testbed.radio.air import Air
+from testbed.radio.heights import trouble_with_heights
 from testbed.scenario import Scenario
 from testbed.streams import Streams
 from testbed.topology import GeometricTopology
@@ -23,12 +25,14 @@ class Geometry:
         assert scenario.radio is not None, "a geometric topology has a radio"
         self.seconds = (scenario.duration or 0.0) * scenario.time_unit
         self.trajectories = self._trajectories(scenario, streams)
+        if trouble := trouble_with_heights(scenario.radio.propagation, self.trajectories):
+            raise InputError(f"{scenario.name}: mobility: found {trouble[0]}; allowed: {trouble[1]}")
         self.air = Air(scenario.radio, streams)
         self._hysteresis = scenario.topology.hysteresis
 
     def crossings(self) -> Crossings:
         """When links form and fall, until the nodes come to a stop at the end of the run's duration."""
-        heights = [trajectory.waypoints[0].z for trajectory in self.trajectories]
+        heights = [trajectory.waypoints[0].z for trajectory in self.trajectories]  # or any other, as levels stay
         return Crossings(
             self.trajectories,
             range_of=lambda a, b: self.air.range_m(a, b, heights[a], heights[b]),

@@ -37,6 +37,7 @@ from testbed.mobility.area import Area, parse_area
 from testbed.mobility.registry import Mobility, Placement
 from testbed.mobility.replay import Replay
 from testbed.mobility.static import Static
+from testbed.radio.heights import trouble_with_heights
 from testbed.radio.radio import Radio
 from testbed.section import Section, refuse_unknown
 from testbed.streams import Streams
@@ -375,19 +376,23 @@ def _check_geometry(scenario: Scenario) -> None:
 
 
 def _try_geometry(scenario: Scenario, placement: Placement | None, mobility: Mobility, area: Area) -> None:
-    """Whether nodes can be placed and moved as asked does not depend on the seed: a moment of it tells."""
-    streams, key = Streams(0, 0), "placement"
+    """Whether nodes can be placed and moved as asked does not depend on the seed: a moment of it tells.
+
+    A trace is looked at as a whole, since it does not depend on the seed either. What other models do about heights
+    later than that moment, each repetition finds out for itself (`Geometry`).
+    """
+    streams, key, seconds = Streams(0, 0), "placement", 1e-3
+    if isinstance(mobility, Replay):
+        seconds = (scenario.duration or 0.0) * scenario.time_unit
     try:
         starts = None if placement is None else placement.positions(scenario.nodes, area, streams.of("placement"))
         key = "mobility"
-        paths = mobility.trajectories(starts, scenario.nodes, area, 1e-3, streams)
+        paths = mobility.trajectories(starts, scenario.nodes, area, seconds, streams)
     except (ValueError, InputError) as error:
         raise scenario_errors.found_instead(str(error), "", key=key) from None
     assert scenario.radio is not None
-    climbs = any(len({waypoint.z for waypoint in path.waypoints}) > 1 for path in paths)
-    if climbs and scenario.radio.propagation.kind == "two-ray":
-        allowed = "nodes that stay at their heights: the range of two-ray depends on them"
-        raise scenario_errors.found_instead("nodes that climb and sink", allowed, key="mobility")
+    if trouble := trouble_with_heights(scenario.radio.propagation, paths):
+        raise scenario_errors.found_instead(*trouble, key="mobility")
 
 
 def _check_world(scenario: Scenario) -> None:

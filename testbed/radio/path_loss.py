@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 from math import inf, log10, pi, sqrt
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -36,6 +36,18 @@ class Model(Section):
     def near_field_m(self, frequency_hz: float) -> float:
         """The distance up to which the loss does not grow."""
         raise NotImplementedError
+
+    levels: ClassVar[str] = "at their heights"
+    """Where nodes are that stay at their levels, to a user."""
+
+    def level(self, z: float) -> float:
+        """What the loss depends on of a node's height: nodes at one level have the same. Here there is one level."""
+        return 0.0
+
+    @property
+    def lowest_z(self) -> float:
+        """What nodes must be higher than for there to be a loss at all."""
+        return -inf
 
     @property
     def deviation_db(self) -> float:
@@ -107,6 +119,15 @@ class TwoRay(Model):
         """Where nothing is lost."""
         return self.min_distance
 
+    def level(self, z: float) -> float:
+        """Every height has a crossover and a loss of its own."""
+        return z
+
+    @property
+    def lowest_z(self) -> float:
+        """Where an antenna is on the ground, and the formula divides by nothing."""
+        return -self.antenna_height
+
 
 class LogDistance(Model):
     """The loss at a reference distance, growing with a power of the distance beyond it."""
@@ -176,6 +197,7 @@ class ItuIndoor(Model):
     building: Literal["residential", "office", "commercial"] = "office"
     floor_height: Annotated[float, Field(ge=1, le=100)] = 3.0
     """Which floor a node is on follows from its z."""
+    levels: ClassVar[str] = "on their floors"
 
     def loss(self, frequency_hz: float, range_m: float | None) -> Loss:
         """20 log10(f / MHz) + N log10(d) + loss through floors - 28, for d of at least a metre."""
@@ -193,6 +215,10 @@ class ItuIndoor(Model):
     def near_field_m(self, frequency_hz: float) -> float:
         """The recommendation is for more than a metre."""
         return 1.0
+
+    def level(self, z: float) -> float:
+        """The floor."""
+        return z // self.floor_height
 
 
 _BUILDINGS = {"residential": (28.0, 4.0, 4.0), "office": (30.0, 15.0, 4.0), "commercial": (22.0, 6.0, 3.0)}

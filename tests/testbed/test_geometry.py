@@ -10,6 +10,7 @@ import yaml
 
 from analysis.events import TICKS
 from testbed.cli import main
+from testbed.errors import InputError
 from testbed.geometry import Geometry
 from testbed.mobility.traces.formats import read
 from testbed.scenario import Scenario, load
@@ -232,6 +233,64 @@ def test_what_cannot_be_is_refused(case, tmp_path, capsys):
     (line,) = capsys.readouterr().err.splitlines()
     assert words in line
     assert not (tmp_path / "runs").exists()
+
+
+HEIGHTS = {
+    "another floor": ("itu-indoor", "1,0,40,0,0\n1,1,40,0,9.5", "node 1, which goes from z = 0 to 9.5"),
+    "another floor, later on": ("itu-indoor", "1,0,40,0,9\n1,50,40,0,9\n1,60,40,0,8", "stay on their floors"),
+    "another height": ("two-ray", "1,0,40,0,0\n1,50,40,0,0\n1,60,40,0,1", "stay at their heights"),
+    "on the ground": ("two-ray", "1,0,40,0,-1.5", "found node 1 at z = -1.5; allowed: more than -1.5"),
+    "underground": ("two-ray", "1,0,40,0,-1e9", "found node 1 at z = -1e+09; allowed: more than -1.5"),
+}
+
+
+def climbing(folder: Path, propagation: str, rows: str, **keys) -> Path:
+    """A scenario of two nodes, of which the first stays at z = 0."""
+    (folder / "climbing.csv").write_text(f"node,t,x,y,z\n0,0,0,0,0\n{rows}\n")
+    data = {"name": "t", "algorithm": "rl", "nodes": 2, "duration": 100.0, "topology": "geometric",
+            "mobility": {"kind": "trace", "file": "climbing.csv"}, "workload": {"rate": 0.1},
+            "radio": {"range": 60, "propagation": propagation}, **keys}  # fmt: skip
+    path = folder / "climbing.yaml"
+    path.write_text(yaml.safe_dump(data))
+    return path
+
+
+@pytest.mark.parametrize("case", HEIGHTS)
+def test_heights_of_a_trace_that_have_no_one_range_are_refused(case, tmp_path, capsys):
+    """Whenever in the run: links would be those of the height that the node began at, or the loss be no number."""
+    propagation, rows, words = HEIGHTS[case]
+    path = climbing(tmp_path, propagation, rows)
+    assert main(["run", str(path), "--out", str(tmp_path / "runs")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "mobility: found node 1" in line
+    assert words in line
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("propagation", "rows"),
+    [
+        ("itu-indoor", "1,0,40,0,3\n1,1,40,0,5.9"),
+        ("two-ray", "1,0,40,0,-1.4\n1,1,50,0,-1.4"),
+        ("friis", "1,0,40,0,-1e9\n1,1,40,0,9"),
+        ("two-ray", "1,0,40,0,0\n1,101,40,0,0\n1,102,40,0,9"),
+    ],
+)
+def test_heights_that_make_no_difference_are_not_refused(propagation, rows, tmp_path):
+    """On one floor, just above the ground, where only the distance counts, and after the end of the run."""
+    assert main(["mobility", str(climbing(tmp_path, propagation, rows))]) == 0
+
+
+@pytest.mark.parametrize("propagation", ["two-ray", "itu-indoor"])
+def test_models_that_climb_later_are_refused_by_every_repetition(propagation):
+    """In the moment that a scenario is checked for, everyone pauses."""
+    mobility = {"kind": "random-waypoint", "speed": [20, 60], "pause": 400}
+    data = {**WALK, "nodes": 2, "area": [300, 300, 30], "mobility": mobility}
+    data["radio"] = {"range": 60, "propagation": propagation}
+    scenario = Scenario.model_validate({"name": "t", "duration": 1000.0, "algorithm": "rl", **data})
+    for repetition in range(2):
+        with pytest.raises(InputError, match=r"^t: mobility: found node 0, which goes from z = .*; allowed: nodes"):
+            Geometry(scenario, Streams(scenario.seed, repetition))
 
 
 # -- what is logged ----------------------------------------------------------------------------------------------------
