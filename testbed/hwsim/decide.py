@@ -35,7 +35,6 @@ _DATA, _BEACON = 0x08, 0x80
 _CONTROL, _RECEIVER = 4, 8  # where a frame's control and its receiver are, in its attribute
 _SHORTEST = 10  # bytes that have a receiver's address
 _BACKOFF_NS = 2_000_000
-_LONGEST_NS = 100_000_000  # that a frame may be on the air, with all its tries
 
 
 class Settings(NamedTuple):
@@ -136,8 +135,8 @@ class Decisions:
         self._order = count().__next__
         self._busy_until = [0] * len(addresses)
         self._rows: dict[int, Row] = {}
-        self._heard: list[list[tuple[int, int, float]]] = [[] for _ in addresses]
-        """Start, end and power of what is on the air at each node, for collisions."""
+        self._heard: list[list[tuple[int, int, float, int]]] = [[] for _ in addresses]
+        """Start, end, mean power and sender of what is on the air at each node, for collisions."""
 
     def forget(self) -> None:
         """Who hears whom has changed."""
@@ -237,9 +236,9 @@ class Decisions:
         for node in row.by_node:
             busy[node] = max(busy[node], due)
         if self._settings.collisions:
-            self._heard[sender].append((start, due, inf))
+            self._heard[sender].append((start, due, inf, sender))
             for node, power, _ in row.listeners:
-                self._heard[node].append((start, due, power))
+                self._heard[node].append((start, due, power, sender))
 
     def _broadcast(self, sender: int, sent: Sent, tries: Tries, start: int, row: Row) -> tuple[int, Outcome]:
         chances, size, random = self._chances, sent.size + CHECKSUM_BYTES, self._rng.random
@@ -368,18 +367,24 @@ class Decisions:
 
     def _survivors(self, outcome: Outcome, due_ns: int) -> list[Listener]:
         """Those at whom nothing as strong was on the air at the same time."""
-        survivors, start_ns = [], outcome.start_ns
+        survivors, start_ns, sender = [], outcome.start_ns, outcome.sender
+        needed_from_ns = self._first_start(outcome)
         for listener in outcome.receivers:
             heard = self._heard[listener[0]]
-            heard[:] = [other for other in heard if other[1] > start_ns - _LONGEST_NS]
-            # One of those that overlap is the frame itself.
-            rivals = sorted(power for start, end, power in heard if start < due_ns and end > start_ns)
-            rivals.remove(min(rivals, key=lambda power: abs(power - listener[1])))
-            if rivals and listener[1] < rivals[-1] + CAPTURE_DB:
+            heard[:] = [other for other in heard if other[1] > needed_from_ns]
+            overlapping = [other for other in heard if other[0] < due_ns and other[1] > start_ns]
+            # The frame itself is among them. Its power here may have faded, but its sender sends one at a time.
+            rivals = [power for start, _, power, by in overlapping if (start, by) != (start_ns, sender)]
+            if rivals and listener[1] < max(rivals) + CAPTURE_DB:
                 self.lost["collision"] += 1
             else:
                 survivors.append(listener)
         return survivors
+
+    def _first_start(self, landing: Outcome) -> int:
+        """When the first of all frames began that land now or later: beacons may wait for long while data land."""
+        waiting = [one.start_ns for _, _, one in (*self._flights, *self._beacons) if isinstance(one, Outcome)]
+        return min([landing.start_ns, *waiting])
 
     def _after_collision(self, outcome: Outcome, due_ns: int, run_ns: int) -> bytes:
         """Try on with what is left of the tries, or tell the sender that it failed."""

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from testbed.hwsim import hwsim
+from testbed.hwsim import chances, hwsim
 from testbed.hwsim.decide import Decisions, Settings, Try, _less
-from testbed.hwsim.hearing import REFRESH_NS, GivenPairs, Hearing, Places
+from testbed.hwsim.hearing import REFRESH_NS, GivenPairs, Hearing, Listener, Places
 from testbed.mobility.trajectory import Position, Trajectory, Waypoint, standing
 from testbed.radio.air import Air
 from testbed.radio.radio import Radio
@@ -219,6 +219,60 @@ def test_a_unicast_that_collided_is_tried_again() -> None:
     assert made.tries > 2
     assert all(len(told(one)[1]) == 1 for one in data if one)
     assert sum(len(told(one)[1]) for one in data if one) == 2
+
+
+def test_a_beacon_that_waits_while_data_land_is_still_known_to_have_been_on_the_air() -> None:
+    """Data that are due go first, however late the medium is; the beacon was 150 ms earlier, and met nothing."""
+    made = decisions(GivenPairs(3, [(0, 1), (1, 2)]), collisions=True)
+    made.take(sent(0, EVERYONE, control=BEACON), 0, 0)
+    made.take(sent(2, EVERYONE), 150_000 * US, 150_000 * US)
+    landed = [receivers(made.land(200_000 * US, 200_000 * US)) for _ in range(2)]
+    assert landed == [[1], [1]]
+    assert not made.lost
+
+
+def test_a_beacon_that_waits_while_data_land_is_still_known_to_have_collided() -> None:
+    """With a frame of its own time, which has landed long before it."""
+    made = decisions(GivenPairs(3, [(0, 1), (1, 2)]), collisions=True)
+    made.take(sent(0, EVERYONE, control=BEACON), 0, 0)
+    for now in (0, 150_000 * US):
+        made.take(sent(2, EVERYONE), now, now)
+    landed = [receivers(made.land(200_000 * US, 200_000 * US)) for _ in range(3)]
+    assert landed == [[], [1], []]
+    assert made.lost == {"collision": 2}
+
+
+def test_what_has_landed_is_forgotten_when_nothing_waits_that_it_could_have_met() -> None:
+    made = decisions(GivenPairs(2, [(0, 1)]), collisions=True)
+    for second in range(100):
+        send(made, 0, EVERYONE, now=10**9 * second)
+    assert len(made._heard[1]) == 1
+
+
+class FadesAtTheMiddle(Hearing):
+    """Node 1 hears node 0, whose frames fade, and node 2, whose frames do not; these two do not hear each other."""
+
+    def __init__(self, own: float, rival: float) -> None:
+        super().__init__(3)
+        self.heard: dict[int, list[Listener]] = {0: [(1, own, 1.0)], 1: [], 2: [(1, rival, None)]}
+
+    def listeners(self, sender: int, run_ns: int) -> list[Listener]:
+        return self.heard[sender]
+
+    def lasts_ns(self) -> int | None:
+        return None
+
+
+@pytest.mark.parametrize(("faded", "rival", "heard"), [(-75.0, -86.0, [1]), (-49.0, -58.0, [])])
+def test_a_frame_that_fades_is_not_taken_for_its_own_rival(
+    faded: float, rival: float, heard: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a mean of -60 dBm, and nearer in power to the rival than to that: 11 dB above it survive, 9 do not."""
+    monkeypatch.setattr(chances, "draw_gain_db", lambda m, rng: faded + 60.0)
+    made = decisions(FadesAtTheMiddle(-60.0, rival), collisions=True)
+    for node in (0, 2):
+        made.take(sent(node, EVERYONE), 0, 0)
+    assert receivers(made.land(0)) == heard
 
 
 def test_what_is_left_of_the_tries() -> None:
