@@ -387,10 +387,13 @@ class Decisions:
         return min([landing.start_ns, *waiting])
 
     def _after_collision(self, outcome: Outcome, due_ns: int, run_ns: int) -> bytes:
-        """Try on with what is left of the tries, or tell the sender that it failed."""
+        """Try on with what is left of the tries, or tell the sender that it failed.
+
+        A sender that wants no acknowledgement does not miss one.
+        """
         sender, sent = outcome.sender, outcome.sent
         left = _less(outcome.asked, outcome.used)
-        if left[0] >= 0:
+        if left[0] >= 0 and not sent.flags & NO_ACK:
             again = due_ns + self._rng.randrange(_BACKOFF_NS)  # at random, or the same two would meet again
             self._send(sender, sent, left, again, self._rows.get(sender) or self._row(sender, run_ns))
             return b""

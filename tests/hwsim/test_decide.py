@@ -221,6 +221,16 @@ def test_a_unicast_that_collided_is_tried_again() -> None:
     assert sum(len(told(one)[1]) for one in data if one) == 2
 
 
+def test_a_unicast_that_wants_no_acknowledgement_is_not_tried_again() -> None:
+    made, data = collide(0, 90, 180, senders=(0, 2), to=mac(1), tries=SEVEN_TIMES, flags=1 | hwsim.NO_ACK)
+    assert made.lost == {"collision": 2}
+    assert made.tries == 2
+    for one in data:
+        (report,) = told(one)[1]
+        assert not number(report[hwsim.FLAGS]) & hwsim.WAS_ACKED
+        assert report[hwsim.TX_INFO] == bytes((SIX, 1, 255, 0, 255, 0, 255, 0))
+
+
 def test_a_beacon_that_waits_while_data_land_is_still_known_to_have_been_on_the_air() -> None:
     """Data that are due go first, however late the medium is; the beacon was 150 ms earlier, and met nothing."""
     made = decisions(GivenPairs(3, [(0, 1), (1, 2)]), collisions=True)
