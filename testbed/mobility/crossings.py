@@ -197,6 +197,8 @@ class _Sweep:
         """Plan that a link forms, and that it falls again, as far as that happens before the end."""
         now, reach = self.now, self.range_of(a, b)
         assert reach <= self.max_range
+        if reach <= 0.0:  # they never hear each other, not even at one place
+            return
         forms = now + time_to_form(reach, motion, end - now)
         if forms < end:  # what rounding has put at the very end is found when the next leg begins
             falls = now + time_to_fall(reach * self.stretch, motion, end - now)

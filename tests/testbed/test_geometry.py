@@ -63,6 +63,16 @@ def test_hysteresis(tmp_path):
     assert run.diary.of("link_up")[0]["t"] == pytest.approx(35, abs=1e-6)
 
 
+def test_radios_too_weak_to_be_heard_make_no_links():
+    """Not even at one place."""
+    places = {"kind": "explicit", "places": [[5, 5], [5, 5]]}
+    data = {**WALK, "nodes": 2, "placement": places, "mobility": "static", "radio": {"tx_power_dbm": -100}}
+    scenario = Scenario.model_validate({"name": "t", "duration": 9.0, "algorithm": "rl", **data})
+    geometry = Geometry(scenario, Streams(1, 0))
+    assert geometry.air.range_m(0, 1) == 0.0
+    assert geometry.crossings().initial_links() == []
+
+
 def test_every_link_change_is_at_the_range():
     """Less its lag, a link falls when its ends are 120 m apart, and it forms then."""
     run = walk()

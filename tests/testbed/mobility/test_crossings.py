@@ -94,8 +94,9 @@ def test_every_pair_has_its_own_range():
 
 
 def test_a_range_of_nothing():
-    """Only who is at the very same place is linked, and passing through it is a touch."""
-    assert story(ORIGIN, standing(Position(0.0, 0.0)), reach=0.0) == (True, [])
+    """Is that of radios that never hear each other: not even those at the very same place."""
+    assert story(ORIGIN, standing(Position(0.0, 0.0)), reach=0.0) == (False, [])
+    assert story(ORIGIN, path((0, 5, 0), (0, 0, 0)), reach=0.0, hysteresis=0.5) == (False, [])
     assert story(ORIGIN, path((0, -5, 0), (10, 5, 0)), reach=0.0) == (False, [])
 
 
