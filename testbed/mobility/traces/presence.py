@@ -26,10 +26,11 @@ def comment(number: int, trajectory: Trajectory) -> str:
 
 
 def note(line: str, source: Source, builder: Builder) -> None:
-    """Take what a comment says about a node, if it is such a comment."""
-    if match := _COMMENT.fullmatch(line):
+    """Take what a comment says about a node, if it is such a comment: "# node 3" alone is anybody's heading."""
+    match = _COMMENT.fullmatch(line)
+    if match and (match[2] or match[3]):
         number, appears, leaves = match.groups()
-        builder.stay(number, *parse(source, appears or "", leaves or ""))
+        builder.stay(str(int(number)), *parse(source, appears or "", leaves or ""))
 
 
 def parse(source: Source, appears: str, leaves: str) -> tuple[float, float]:

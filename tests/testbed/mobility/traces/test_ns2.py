@@ -150,6 +150,18 @@ def test_what_might_move_a_node_is_not_left_out(tmp_path: Path, line: str) -> No
         path_of(tmp_path, f"{BEGIN}{line}\n")
 
 
+def test_a_comment_is_about_presence_only_if_it_says_when(tmp_path: Path) -> None:
+    """Scripts have headings; of a node that the trace does not have, or of one whose presence has been said."""
+    text = f"# node 0 appears 5 leaves 9\n{BEGIN}# node 0\n# node 7\n# node 7 appears\n"
+    path = path_of(tmp_path, text)
+    assert (path.appears, path.leaves) == (5, 9)
+
+
+def test_leading_zeros_of_a_number_are_no_part_of_it(tmp_path: Path) -> None:
+    """In a statement or in a comment."""
+    assert path_of(tmp_path, BEGIN.replace("(0)", "(007)") + "# node 07 leaves 9\n").leaves == 9
+
+
 def test_a_climb_is_refused(tmp_path: Path) -> None:
     """The statement setdest has no height; what was there before stays."""
     target = written(tmp_path / "out.ns2", "before")
