@@ -82,11 +82,12 @@ def survey(scenario: Scenario) -> Survey:
 
 
 def _speeds(geometry: Geometry) -> Iterator[tuple[float, float]]:
-    """Length and time of every leg; jumps take no time and are left out."""
+    """Length and time of every leg, as far as the node is there; jumps take no time and are left out."""
     for trajectory in geometry.trajectories:
         for a, b in pairwise(trajectory.waypoints):
-            if b.t > a.t:
-                yield math.dist(a[1:], b[1:]), b.t - a.t
+            there = min(b.t, trajectory.leaves) - max(a.t, trajectory.appears)
+            if there > 0:
+                yield math.dist(a[1:], b[1:]) * (there / (b.t - a.t)), there
 
 
 def _comings_and_goings(geometry: Geometry) -> list[tuple[float, int, int, bool]]:

@@ -402,6 +402,20 @@ def test_mobility_leaves_out_who_is_not_there(tmp_path, capsys):
     assert (found["components"], found["time_partitioned"]) == (1, 0)
 
 
+def test_mobility_measures_speeds_of_who_is_there(tmp_path, capsys):
+    """By hand: of a leg at 10 m/s, 10 of its 40 seconds; of one at 20 m/s, nothing; and 60 seconds of standing."""
+    rows = "0,0,0,0,,\n1,0,0,0,30,40\n1,40,400,0,,\n2,0,0,0,40,\n2,40,800,0,,\n"
+    (tmp_path / "late.csv").write_text(f"node,t,x,y,appears,leaves\n{rows}")
+    data = {"name": "t", "algorithm": "rl", "nodes": 3, "duration": 50.0, "topology": "geometric",
+            "mobility": {"kind": "trace", "file": "late.csv"}, "radio": {"range": 100},
+            "workload": {"rate": 0.1}}  # fmt: skip
+    (tmp_path / "t.yaml").write_text(yaml.safe_dump(data))
+    assert main(["mobility", str(tmp_path / "t.yaml"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["top_speed"] == pytest.approx(10)
+    assert found["speed"] == pytest.approx(100 / (50 + 10 + 10))  # node 2 stands for 10 s when it has come
+
+
 def test_mobility_draws_the_paths(scenario_file, tmp_path, capsys):
     """In three formats."""
     assert main(["mobility", str(scenario_file), "--plot", "--out", str(tmp_path)]) == 0
