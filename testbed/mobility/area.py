@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from testbed import scenario_errors
-from testbed.mobility.fields import MAX_METRES
+from testbed.mobility.fields import LEAST, MAX_METRES
 from testbed.mobility.trajectory import Position
 
 
@@ -26,7 +26,8 @@ def parse_area(value: Any) -> Area:
     """What a scenario writes, checked."""
     if isinstance(value, list | tuple) and len(value) in (2, 3):
         numbers = [size for size in value if isinstance(size, int | float) and not isinstance(size, bool)]
-        if len(numbers) == len(value) and all(0 <= size <= MAX_METRES for size in numbers) and min(numbers[:2]) > 0:
+        sides = numbers[:2] if numbers[2:] == [0] else numbers  # only a depth may be nothing
+        if len(numbers) == len(value) and all(LEAST <= size <= MAX_METRES for size in sides):
             return Area(*map(float, numbers))
-    allowed = f"[width, height] or [width, height, depth] in metres, up to {MAX_METRES:g}"
+    allowed = f"[width, height] or [width, height, depth] in metres, each {LEAST:g} to {MAX_METRES:g}, or no depth: 0"
     raise scenario_errors.found_instead(scenario_errors.shown(value), allowed)

@@ -212,6 +212,8 @@ def test_nodes_that_meet_across_a_cut_are_linked_when_it_heals(tmp_path):
 BROKEN = {
     "no area": ({"area": None}, "area: found no area"),
     "a flat line": ({"area": [0, 10]}, "area: found"),
+    "next to no area": ({"area": [1e-300, 10]}, "area: found [1e-300, 10]; allowed: [width, height]"),
+    "next to no depth": ({"area": [10, 10, 1e-4]}, "metres, each 0.001 to 1e+07, or no depth: 0"),
     "fading": ({"radio": {"propagation": "nakagami"}}, "without fading, with ideal links"),
     "entries": ({"duration": None, "entries": 5}, "entries: found entries; allowed: duration"),
     "too few places": ({"placement": {"kind": "explicit", "places": [[1, 1]]}}, "placement: a list of 1 places"),
