@@ -9,23 +9,28 @@ from math import inf
 from testbed.mobility.encounter import Leg
 from testbed.mobility.trajectory import Trajectory
 
+MAX_CELLS = 100_000
+"""Along an axis: nodes step from cell to cell, and a single one that goes very far must not do so for ever."""
+
 Cell = int
 """A cell's number. The steps to the cells beside it are the same everywhere, so neighbours are found by adding."""
 
 
 class Grid:
-    """Cells as wide as `size` over all places that nodes ever are; a cell that is empty takes no memory.
+    """Cells at least as wide as `size` over all places that nodes ever are; one that is empty takes no memory.
 
-    An axis along which everything fits into one cell is left out, which makes the grid of a flat area flat.
+    They are wider if they would be too many otherwise, which finds no fewer neighbours. An axis along which
+    everything fits into one cell is left out, which makes the grid of a flat area flat.
     """
 
     def __init__(self, trajectories: Sequence[Trajectory], size: float) -> None:
-        self.size = size
+        bounds = _bounds(trajectories)
+        self.size = size = max([size, *((high - low) / MAX_CELLS for low, high in bounds)])
         self.cells: dict[Cell, list[int]] = {}
         self.cell_of: dict[int, Cell] = {}
         self.axes: list[tuple[int, float, Cell, int]] = []  # which, where it begins, a step along it, cells along it
         step = 1
-        for axis, (low, high) in enumerate(_bounds(trajectories)):
+        for axis, (low, high) in enumerate(bounds):
             if high - low > size:
                 cells = int((high - low) / size) + 3  # one more at either end, for nobody: rows must not touch
                 self.axes.append((axis, low - size, step, cells))

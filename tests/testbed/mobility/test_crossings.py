@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from testbed.mobility.crossings import CELL_MARGIN, Crossing, Crossings
 from testbed.mobility.encounter import time_to_fall
-from testbed.mobility.grid import Grid
+from testbed.mobility.grid import MAX_CELLS, Grid
 from testbed.mobility.trajectory import Position, Trajectory, Waypoint, standing
 
 ORIGIN = standing(Position(0.0, 0.0))
@@ -379,6 +379,27 @@ def test_only_near_nodes_are_looked_at(dimensions, monkeypatch):
 
 
 # The grid.
+
+
+def test_one_node_that_goes_very_far_does_not_take_very_long(monkeypatch):
+    """Links are as they would be anyway: of one that leaves for a million kilometres, and of those that stay."""
+    steps, step = 0, Grid.step
+
+    def counting(*args):
+        nonlocal steps
+        steps += 1
+        assert steps <= 2 * MAX_CELLS + 10, "there and back"
+        return step(*args)
+
+    monkeypatch.setattr(Grid, "step", counting)
+    found = crossings(path((0, 0, 0), (5, 1e9, 0), (10, 0, 0)), ORIGIN, path((0, 1, 0), (20, 1, 5)), reach=2.0)
+    assert found.initial_links() == [(0, 1), (0, 2), (1, 2)]
+    assert list(found) == [
+        Crossing(pytest.approx(2 / 2e8), 0, 1, False),
+        Crossing(pytest.approx(3 / 2e8), 0, 2, False),
+        Crossing(pytest.approx(4 * math.sqrt(3)), 1, 2, False),  # where 1 m aside leaves sqrt(3) m ahead, at 0.25 m/s
+        Crossing(pytest.approx(10 - 2 / 2e8, abs=1e-12), 0, 1, True),
+    ]
 
 
 def test_nodes_may_be_a_hair_outside_of_the_grid():
