@@ -118,7 +118,7 @@ class Stack:
                 self._take_in(waiting[1])
                 continue
             self._is_attending, self._in_hand = True, waiting
-            self._free_at = self._queue.now + self._costs.receive
+            self._free_at = max(self._free_at, self._queue.now) + self._costs.receive
             self._queue.at(self._free_at, self._finish)
             return
 
