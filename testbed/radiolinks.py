@@ -20,6 +20,7 @@ from testbed.eventqueue import EventQueue
 from testbed.geometry import Geometry
 from testbed.graph import Graph
 from testbed.link.actions import Transmit
+from testbed.link.frames import Packet, Relay
 from testbed.link.layer import LinkLayer
 from testbed.link.router import Router
 from testbed.link.settings import Settings
@@ -227,5 +228,13 @@ class RadioLinks(Reach):
                     self._queue.at(self._queue.now + delay, self._arrive, node, peer, lives, data)
 
     def _arrive(self, node: int, peer: int, lives: tuple[int, int], data: bytes) -> None:
-        if lives == (self._lives[node], self._lives[peer]) and peer in self._stacks:
+        is_void = lives != (self._lives[node], self._lives[peer]) or self._is_of_the_dead(data)
+        if peer in self._stacks and not is_void:
             self._stacks[peer].on_datagram(data)
+
+    def _is_of_the_dead(self, data: bytes) -> bool:
+        """Whether it is carried by others for a process that has crashed: all that was told to be lost with it."""
+        frame = self._wire.read(data).frame
+        if isinstance(frame, Relay):
+            return frame.incarnation != self._lives[frame.origin]
+        return isinstance(frame, Packet) and frame.incarnation != self._lives[frame.source]

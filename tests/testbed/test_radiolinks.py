@@ -253,3 +253,16 @@ def test_links_that_nobody_has_found_do_not_count():
     run = simulate(links={"kind": "radio", "loss": 1.0}, warmup=20.0, duration=100.0, drain=10.0)
     metrics = run.audit.metrics()
     assert (metrics["mean_degree"], metrics["link_changes"]) == (0, 0)
+
+
+def test_what_others_carry_for_a_process_goes_with_it():
+    """A token is on its way by others when its sender crashes: it is told to be lost, and does not arrive afterwards."""
+    faults = [{"at": 30.0, "kind": "crash", "node": 3}, {"at": 30.5, "kind": "restart", "node": 3}]
+    run = simulate(nodes=5, seed=154, algorithm="raymond-tree", topology={"kind": "random", "connectivity": 0.5},
+                   workload={"rate": 0.2, "cs_time": 0.2}, warmup=10.0, duration=80.0, drain=200.0,
+                   delays={"hop": {"uniform": [0.01, 0.3]}}, faults=faults,
+                   links={"kind": "radio", "loss": 0.2, "duplicate": 0.2, "hello": 1.0})  # fmt: skip
+    lost = {(event["node"], event["peer"], event["id"]) for event in run.diary.of("lost")}
+    assert lost
+    assert not lost & {(event["peer"], event["node"], event["id"]) for event in run.diary.of("recv")}
+    assert run.verdicts["conservation"] == run.verdicts["order"] == "ok"
