@@ -256,7 +256,7 @@ def test_links_that_nobody_has_found_do_not_count():
 
 
 def test_what_others_carry_for_a_process_goes_with_it():
-    """A token is on its way by others when its sender crashes: it is told to be lost, and does not arrive afterwards."""
+    """A token is on its way by others when its sender crashes: it is told to be lost, and never arrives."""
     faults = [{"at": 30.0, "kind": "crash", "node": 3}, {"at": 30.5, "kind": "restart", "node": 3}]
     run = simulate(nodes=5, seed=154, algorithm="raymond-tree", topology={"kind": "random", "connectivity": 0.5},
                    workload={"rate": 0.2, "cs_time": 0.2}, warmup=10.0, duration=80.0, drain=200.0,
