@@ -22,7 +22,6 @@ class Parts(Protocol):
     """The parts that the network has fallen into."""
 
     components: Components
-    on_parts: Callable[[], None]
 
 
 class Links(Protocol):

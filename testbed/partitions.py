@@ -10,12 +10,11 @@ from testbed.ground import Parted
 
 
 class Partitions:
-    """Tells a world and its listener when its parts have changed."""
+    """Tells a world and its listener when its parts have changed, whenever the world lets it look."""
 
     def __init__(self, ground: Parted) -> None:
         self._ground = ground
         self._told: tuple[int, frozenset[int]] = (1, frozenset())
-        ground.links.on_parts = self.update
 
     def update(self) -> None:
         """Look at the parts that there are now. A node that has crashed or is not there is no part."""

@@ -76,6 +76,7 @@ class Account:
         self.absent = absent
         self.cut_off: frozenset[int] = frozenset()
         self.partitions = Partitions(self)
+        self.links.on_parts = self.partitions.update
 
     def is_there(self, node: int) -> bool:
         """Whether a node runs and has come, and not yet left."""
