@@ -23,14 +23,15 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from testbed.geometry import Geometry
-from testbed.hwsim import hwsim, netlink
-from testbed.hwsim.medium import MediumProcess, Plan, register
-from testbed.hwsim.names import PORT, address, broadcast_address
-from testbed.hwsim.radios import Radios
-from testbed.scenario import Scenario, loads
-from testbed.streams import Streams
-from testbed.withparent import die_with_parent
+from testbed.network.geometry import Geometry
+from testbed.backends.hwsim import messages
+from testbed.backends.hwsim import netlink
+from testbed.backends.hwsim.medium import MediumProcess, Plan, register
+from testbed.backends.hwsim.names import PORT, address, broadcast_address
+from testbed.backends.hwsim.radios import Radios
+from testbed.scenario.schema import Scenario, loads
+from testbed.randomness import Streams
+from testbed.processes import die_with_parent
 
 _BROADCAST_EVERY = 10
 _PATIENCE_S = 0.5
@@ -78,41 +79,41 @@ def _bare(wire: socket.socket, family: int, radios: Radios) -> None:
     _measured["cpu_s"] = time.process_time()
     while True:
         data = wire.recv(1 << 13)
-        if data[16] != hwsim.FRAME:
+        if data[16] != messages.FRAME:
             continue
         found = netlink.attributes_of(data, 20)
-        frame, transmitter, tries = found[hwsim.ATTR_FRAME], found[hwsim.ADDR_TRANSMITTER], found[hwsim.TX_INFO]
+        frame, transmitter, tries = found[messages.ATTR_FRAME], found[messages.ADDR_TRANSMITTER], found[messages.TX_INFO]
         for mac in radios.addresses:
             if mac == frame[4:10] or (frame[4] & 1 and mac != transmitter):
                 heard = netlink.generic(
-                    hwsim.FRAME,
-                    netlink.attribute(hwsim.ADDR_RECEIVER, mac),
-                    netlink.attribute(hwsim.ATTR_FRAME, frame),
-                    netlink.attribute(hwsim.RX_RATE, netlink.u32(tries[0])),
-                    netlink.attribute(hwsim.SIGNAL, netlink.u32(-50)),
-                    netlink.attribute(hwsim.FREQ, found[hwsim.FREQ]),
+                    messages.FRAME,
+                    netlink.attribute(messages.ADDR_RECEIVER, mac),
+                    netlink.attribute(messages.ATTR_FRAME, frame),
+                    netlink.attribute(messages.RX_RATE, netlink.u32(tries[0])),
+                    netlink.attribute(messages.SIGNAL, netlink.u32(-50)),
+                    netlink.attribute(messages.FREQ, found[messages.FREQ]),
                 )
                 wire.send(netlink.message(family, netlink.REQUEST, heard))
-        flags = int.from_bytes(found[hwsim.FLAGS], "little") | hwsim.WAS_ACKED
+        flags = int.from_bytes(found[messages.FLAGS], "little") | messages.WAS_ACKED
         told = netlink.generic(
-            hwsim.TX_INFO_FRAME,
-            netlink.attribute(hwsim.ADDR_TRANSMITTER, transmitter),
-            netlink.attribute(hwsim.FLAGS, netlink.u32(flags)),
-            netlink.attribute(hwsim.SIGNAL, netlink.u32(-50)),
-            netlink.attribute(hwsim.TX_INFO, tries),
-            netlink.attribute(hwsim.COOKIE, found[hwsim.COOKIE]),
+            messages.TX_INFO_FRAME,
+            netlink.attribute(messages.ADDR_TRANSMITTER, transmitter),
+            netlink.attribute(messages.FLAGS, netlink.u32(flags)),
+            netlink.attribute(messages.SIGNAL, netlink.u32(-50)),
+            netlink.attribute(messages.TX_INFO, tries),
+            netlink.attribute(messages.COOKIE, found[messages.COOKIE]),
         )
         wire.send(netlink.message(family, netlink.REQUEST, told))
         _measured["frames"] += 1
 
 
 def _tight(wire: socket.socket, family: int, radios: Radios) -> None:
-    packer = hwsim.Packer(family, radios.frequency_mhz)
-    receivers = {mac: hwsim.receiver(mac) for mac in radios.addresses}
-    strength = hwsim.signal(-50)
+    packer = messages.Packer(family, radios.frequency_mhz)
+    receivers = {mac: messages.receiver(mac) for mac in radios.addresses}
+    strength = messages.signal(-50)
     _measured["cpu_s"] = time.process_time()
     while True:
-        sent = hwsim.read_sent(wire.recv(1 << 13))
+        sent = messages.read_sent(wire.recv(1 << 13))
         if sent is None:
             continue
         frame = sent.attribute
@@ -123,7 +124,7 @@ def _tight(wire: socket.socket, family: int, radios: Radios) -> None:
             if mac == to or (to[0] & 1 and mac != sent.transmitter):
                 parts += (head, receiver, frame, tail, strength)
         used = (sent.tries[0], 1, -1, 0, -1, 0, -1, 0)
-        parts += (packer.tx_info(sent.transmitter, sent.flags | hwsim.WAS_ACKED, -50, used), sent.cookie)
+        parts += (packer.tx_info(sent.transmitter, sent.flags | messages.WAS_ACKED, -50, used), sent.cookie)
         wire.send(b"".join(parts))
         _measured["frames"] += 1
 

@@ -19,9 +19,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from testbed.backends import hwsim
+from testbed.backends.hwsim import backend
 from testbed.guest.host import Guest
-from testbed.rundir import PROJECT
+from testbed.experiments.run_directory import PROJECT
 
 LINE, TEN, THIRTY = "smoke/radio/line", "worlds/radio-ten", "worlds/radio-thirty"
 
@@ -29,7 +29,7 @@ LINE, TEN, THIRTY = "smoke/radio/line", "worlds/radio-ten", "worlds/radio-thirty
 def run(name: str, out: Path, *more: str) -> tuple[Path, dict[str, Any]]:
     """`testbed run` as a user calls it; the run directory and what it printed."""
     scenario = PROJECT / "scenarios" / f"{name}.yaml"
-    command = [sys.executable, "-m", "testbed.cli", "run", str(scenario), "--backend", "hwsim", "--json"]
+    command = [sys.executable, "-m", "testbed.cli.main", "run", str(scenario), "--backend", "hwsim", "--json"]
     done = subprocess.run([*command, "--out", str(out), *more], cwd=PROJECT, capture_output=True, text=True)
     if not done.stdout:
         raise SystemExit(done.stderr.strip())
@@ -77,7 +77,7 @@ def kept_time(name: str, out: Path) -> dict[str, Any]:
 def medium() -> list[str]:
     """What `hwsim_medium` prints."""
     arguments = ["-m", "benchmarks.hwsim_medium", "--stations", "10", "--rounds", "3"]
-    if hwsim.runs_here():
+    if backend.runs_here():
         done = subprocess.run([sys.executable, *arguments], cwd=PROJECT, capture_output=True, text=True, check=True)
         return done.stdout.splitlines()
     printed = bytearray()

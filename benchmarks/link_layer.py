@@ -18,9 +18,9 @@ from analysis.audit import Live, LiveAudit
 from analysis.metrics import summarise
 from analysis.tables import Table, number
 from benchmarks.testbed_rl import WrongRun
-from testbed.backends.sim import Simulation
-from testbed.scenario import Scenario, load
-from testbed.streams import Streams
+from testbed.backends.sim.simulation import Simulation
+from testbed.scenario.schema import Scenario, load
+from testbed.randomness import Streams
 
 SCENARIO = Path(__file__).parents[1] / "scenarios/worlds/layer-cost.yaml"
 ALGORITHMS = {"rl": "rl", "krl": "{name: krl, k: 2}", "krlf": "{name: krlf, k: 2}", "raymond-tree": "raymond-tree"}

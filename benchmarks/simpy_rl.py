@@ -16,10 +16,10 @@ import simpy
 from agents.contract import ENTER, SEND, Agent
 from agents.message import Message
 from analysis.events import TICKS
-from testbed.beginning import Beginning
-from testbed.scenario import Scenario
-from testbed.streams import Streams
-from testbed.workload import Application
+from testbed.runtime.initial_state import Beginning
+from testbed.scenario.schema import Scenario
+from testbed.randomness import Streams
+from testbed.runtime.application import Application
 
 Process = Generator[simpy.Event, Any, None]
 

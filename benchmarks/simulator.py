@@ -17,7 +17,7 @@ from time import process_time
 from typing import Any
 
 from benchmarks import bare_heap, scaling, simpy_rl, testbed_rl
-from testbed.scenario import Scenario
+from testbed.scenario.schema import Scenario
 
 TOLERANCE = 0.02
 """By how much the programs' counts of events may differ."""

@@ -26,15 +26,15 @@ from agents.contract import Agent, Demand
 from agents.message import Message
 from agents.registry import ALGORITHMS
 from analysis.listener import Listener
-from testbed.backends.loopback import Loopback
-from testbed.beginning import Beginning
+from testbed.backends.loopback.backend import Loopback
+from testbed.runtime.initial_state import Beginning
 from testbed.link.actions import Transmit
-from testbed.scenario import Scenario
-from testbed.stations.control import Control
-from testbed.stations.orchestrator import Orchestrator
-from testbed.stations.process import Station
-from testbed.stations.transport import Address, udp_socket
-from testbed.streams import Streams
+from testbed.scenario.schema import Scenario
+from testbed.backends.stations.control import Control
+from testbed.backends.stations.orchestrator import Orchestrator
+from testbed.backends.stations.station import Station
+from testbed.backends.stations.transport import Address, udp_socket
+from testbed.randomness import Streams
 
 ON_THEIR_WAY = 16
 SECONDS, QUICK_SECONDS = 5.0, 0.5

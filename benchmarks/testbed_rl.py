@@ -7,10 +7,10 @@ from time import process_time
 from typing import Any
 
 from analysis.audit import Live, LiveAudit
-from testbed.backends.sim import Simulation
-from testbed.linkchanges import LinkChanges
-from testbed.scenario import Scenario
-from testbed.streams import Streams
+from testbed.backends.sim.simulation import Simulation
+from testbed.network.link_changes import LinkChanges
+from testbed.scenario.schema import Scenario
+from testbed.randomness import Streams
 
 SEED = 1
 

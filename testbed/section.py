@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
-from testbed import scenario_errors
+from testbed import input_errors
 
 
 class Section(BaseModel):
@@ -26,7 +26,7 @@ def refuse_unknown(data: dict[str, Any], known: list[str]) -> None:
     """A key that nobody knows is an error that suggests the nearest one."""
     for key in data:
         if key not in known:
-            raise scenario_errors.unknown_key(known, key)
+            raise input_errors.unknown_key(known, key)
 
 
 def _kind_alone(value: Any) -> Any:

@@ -1,10 +1,10 @@
 """Every backend by the name a scenario uses, with the module that holds it. Imported only when used."""
 
 BACKENDS: dict[str, str] = {
-    "sim": "testbed.backends.sim",
-    "loopback": "testbed.backends.loopback",
-    "hwsim": "testbed.backends.hwsim",
-    "mininet-wifi": "testbed.backends.mininet_wifi",
+    "sim": "testbed.backends.sim.simulation",
+    "loopback": "testbed.backends.loopback.backend",
+    "hwsim": "testbed.backends.hwsim.backend",
+    "mininet-wifi": "testbed.backends.mininet_wifi.backend",
 }
 """Each module has `SUMMARY`, `REAL_TIME`, `missing()` (None, or one line on what to install) and `run_repetition(...)`.
 

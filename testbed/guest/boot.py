@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from testbed.errors import BackendError
 from testbed.guest.accel import kvm_works, may_use_kvm
-from testbed.guest.channel import Channel
+from testbed.guest.connection import Channel
 from testbed.guest.images import Images
 from testbed.guest.qemu import Qemu
 from testbed.guest.snapshot import find_snapshot, restore_arguments, save_snapshot, snapshot_key

@@ -12,7 +12,7 @@ from typing import BinaryIO
 from testbed.guest.images import Images
 from testbed.guest.layout import PORT
 from testbed.guest.needs import tool
-from testbed.withparent import die_with_parent
+from testbed.processes import die_with_parent
 
 KERNEL_ARGUMENTS = (
     "console=ttyS0 quiet panic=-1 "  # a kernel that panics ends QEMU, by -no-reboot

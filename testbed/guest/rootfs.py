@@ -204,9 +204,9 @@ def _write_starters(tree: Path, interpreter: Path) -> None:
     environment += " MPLBACKEND=Agg MPLCONFIGDIR=/run/matplotlib OPENBLAS_NUM_THREADS=1"
     _write_script(
         tree / START.lstrip("/"),
-        f"export HOME=/root PATH={':'.join(_PATH)} {environment}\nexec {interpreter} -S -m testbed.guest.agent",
+        f"export HOME=/root PATH={':'.join(_PATH)} {environment}\nexec {interpreter} -S -m testbed.guest.init",
     )
-    _write_script(tree / "usr/bin/testbed", f'exec {interpreter} -m testbed.cli "$@"')
+    _write_script(tree / "usr/bin/testbed", f'exec {interpreter} -m testbed.cli.main "$@"')
 
 
 def _write_script(path: Path, text: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from testbed import scenario_errors
+from testbed import input_errors
 from testbed.mobility.fields import LEAST, MAX_METRES
 from testbed.mobility.trajectory import Position
 
@@ -30,4 +30,4 @@ def parse_area(value: Any) -> Area:
         if len(numbers) == len(value) and all(LEAST <= size <= MAX_METRES for size in sides):
             return Area(*map(float, numbers))
     allowed = f"[width, height] or [width, height, depth] in metres, each {LEAST:g} to {MAX_METRES:g}, or no depth: 0"
-    raise scenario_errors.found_instead(scenario_errors.shown(value), allowed)
+    raise input_errors.found_instead(input_errors.shown(value), allowed)

@@ -31,7 +31,7 @@ from testbed.mobility.model import Model, inside, plane
 from testbed.mobility.regions import Box
 from testbed.mobility.trajectory import Position, Trajectory, Waypoint
 from testbed.section import Section
-from testbed.streams import Streams
+from testbed.randomness import Streams
 
 Epoch = Generator[Waypoint, None, Waypoint]
 """Yields its waypoints, and returns the last."""

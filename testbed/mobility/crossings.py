@@ -22,7 +22,7 @@ from heapq import heapify, heappop, heappush
 from math import inf
 from typing import NamedTuple
 
-from testbed.graph import Link, link_of
+from testbed.network.graph import Link, link_of
 from testbed.mobility.encounter import END_OF_TIME, SLACK, Leg, Motion, is_out, leg_at, time_to_fall, time_to_form
 from testbed.mobility.grid import Cell, Grid
 from testbed.mobility.trajectory import Trajectory

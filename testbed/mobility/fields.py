@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, PlainSerializer, PlainValidator
 
-from testbed import scenario_errors
+from testbed import input_errors
 from testbed.durations import MAX_UNITS
 
 MAX_SPEED = 1e4
@@ -66,7 +66,7 @@ def _ranges(lowest: float, highest: float, unit: str, why: str = "") -> PlainVal
             if lowest <= low <= high <= highest:
                 return Range(float(low), float(high))
         allowed = f"a number or [low, high], {lowest:g} to {highest:g} {unit}{why}"
-        raise scenario_errors.found_instead(scenario_errors.shown(value), allowed)
+        raise input_errors.found_instead(input_errors.shown(value), allowed)
 
     return PlainValidator(parse)
 

@@ -29,7 +29,7 @@ from testbed.mobility.model import Model, inside
 from testbed.mobility.random_waypoint import wander
 from testbed.mobility.regions import Ball, Box
 from testbed.mobility.trajectory import Position, Trajectory, Waypoint
-from testbed.streams import Streams
+from testbed.randomness import Streams
 
 NO_PAUSE = Range(0.0, 0.0)
 

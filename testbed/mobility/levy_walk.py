@@ -19,7 +19,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from testbed import scenario_errors
+from testbed import input_errors
 from testbed.durations import MAX_UNITS
 from testbed.mobility.fields import LEAST, Lengths, Pauses, Range, Share
 from testbed.mobility.legs import Boundary, Path, any_direction, drift, rest
@@ -52,7 +52,7 @@ class LevyWalk(Model):
     def _has_pauses(self) -> LevyWalk:
         if self.pause.low < LEAST and self.pause.high > 0:
             allowed = f"a shortest pause of at least {LEAST:g} s, where the power law is cut, or 0 for no pauses at all"
-            raise scenario_errors.found_instead(f"{list(self.pause)}", allowed, key="pause")
+            raise input_errors.found_instead(f"{list(self.pause)}", allowed, key="pause")
         return self
 
     def path(self, start: Position | None, box: Box, rng: Random) -> Path:

@@ -10,7 +10,7 @@ from testbed.mobility.legs import Path, cut
 from testbed.mobility.regions import Box
 from testbed.mobility.trajectory import Position, Trajectory
 from testbed.section import Section
-from testbed.streams import Streams
+from testbed.randomness import Streams
 
 
 class Model(Section):

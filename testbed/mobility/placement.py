@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from testbed import scenario_errors
+from testbed import input_errors
 from testbed.mobility.area import Area
 from testbed.mobility.fields import Metres, Place
 from testbed.mobility.trajectory import Position
@@ -103,9 +103,9 @@ class LinePlacement(Section):
     @model_validator(mode="after")
     def _is_one_line(self) -> LinePlacement:
         if (self.start is None) != (self.end is None):
-            raise scenario_errors.found_instead("one of start and end", "both, or neither")
+            raise input_errors.found_instead("one of start and end", "both, or neither")
         if self.spacing is not None and self.start is not None:
-            raise scenario_errors.found_instead("spacing, and start and end", "one or the other")
+            raise input_errors.found_instead("spacing, and start and end", "one or the other")
         return self
 
     def positions(self, nodes: int, area: Area, rng: Random) -> list[Position]:

@@ -13,7 +13,7 @@ from testbed.mobility.model import Model
 from testbed.mobility.traces.formats import read
 from testbed.mobility.traces.trace import Trace
 from testbed.mobility.trajectory import Position, Trajectory, Waypoint
-from testbed.streams import Streams
+from testbed.randomness import Streams
 
 
 class Replay(Model):

@@ -13,7 +13,7 @@ from random import Random
 from testbed.mobility.trajectory import Position
 from testbed.radio.fading import draw_gain_db
 from testbed.radio.radio import Radio
-from testbed.streams import Streams
+from testbed.randomness import Streams
 
 
 class Air:

@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from testbed import scenario_errors
+from testbed import input_errors
 from testbed.section import Section
 
 LIGHT_M_PER_S = 299_792_458.0
@@ -257,4 +257,4 @@ def refuse_disorder(values: list[float], key: str, *, rising: bool) -> None:
     for before, after in pairwise(values):
         if (after <= before) if rising else (after > before):
             allowed = "each greater than the one before" if rising else "none greater than the one before"
-            raise scenario_errors.found_instead(f"{values}", allowed, key)
+            raise input_errors.found_instead(f"{values}", allowed, key)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_serializer, model_validator
 
-from testbed import scenario_errors
+from testbed import input_errors
 from testbed.radio.boundary import boundary
 from testbed.radio.path_loss import LogDistance, Loss, Metres, PlainRange
 from testbed.radio.propagation import Propagation
@@ -71,7 +71,7 @@ class Radio(Section):
         if not isinstance(data, dict):
             return data
         if data.get("range") is not None and data.get("tx_power_dbm") is not None:
-            raise scenario_errors.found_instead("both range and tx_power_dbm", "one of them, for it gives the other")
+            raise input_errors.found_instead("both range and tx_power_dbm", "one of them, for it gives the other")
         standard = data.get("standard")
         defaults = _OTHER_DEFAULTS.get(standard, {}) if isinstance(standard, str) else {}
         return defaults | {key: value for key, value in data.items() if key != "tx_power_dbm" or value is not None}
@@ -90,20 +90,20 @@ class Radio(Section):
         value = getattr(self, key)
         if value not in known:
             allowed = f"one of {', '.join(f'{one:g}' for one in known)}, which {self.standard} has"
-            raise scenario_errors.found_instead(f"{value:g}", allowed, key)
+            raise input_errors.found_instead(f"{value:g}", allowed, key)
 
     def _check_disc(self) -> None:
         if self.range is None:
-            raise scenario_errors.found_instead("nothing", "metres: with propagation range, this is the range", "range")
+            raise input_errors.found_instead("nothing", "metres: with propagation range, this is the range", "range")
         if self.reach_m() < self.range:
             found = f"{self.range:g}, where {self.tx_power_dbm:g} dBm are not received at all"
-            raise scenario_errors.found_instead(found, "less noise, or lower thresholds of detection", "range")
+            raise input_errors.found_instead(found, "less noise, or lower thresholds of detection", "range")
 
     def _power_for(self, range_m: float) -> float:
         near_field = self.propagation.near_field_m(self.frequency_hz)
         if range_m < near_field:
             allowed = f"at least {near_field:.3g}: up to there, the loss of {self.propagation.kind} is the same"
-            raise scenario_errors.found_instead(f"{range_m:g}", allowed, "range")
+            raise input_errors.found_instead(f"{range_m:g}", allowed, "range")
         sensitivity = self.receiver.sensitivity_dbm(self.propagation.fading_m(range_m))
         power = sensitivity + self.loss(range_m, 0.0, 0.0) - 2 * self.antenna_gain_dbi + _ROUNDING_DB
         self._check_power(power)
@@ -115,7 +115,7 @@ class Radio(Section):
             reach = self.model_copy(update={"tx_power_dbm": limit}).reach_m()
             found = f"{self.range:g}, which takes {power:.1f} dBm"
             allowed = f"{'at most' if power > limit else 'at least'} {reach:.5g}, which {limit:g} dBm reach"
-            raise scenario_errors.found_instead(found, allowed, "range")
+            raise input_errors.found_instead(found, allowed, "range")
 
     @field_serializer("tx_power_dbm")
     def _dump_power(self, tx_power_dbm: float) -> float | None:

@@ -4,7 +4,7 @@ from random import Random
 
 from agents.contract import Status
 from agents.krl import KParameters, KReverseLink
-from testbed.graph import Graph, random_connected
+from testbed.network.graph import Graph, random_connected
 from tests.agents.rl_stage import change_link
 from tests.agents.stage import Stage
 

@@ -5,8 +5,8 @@ from random import Random
 from typing import Any
 
 from analysis.audit import Live, LiveAudit
-from testbed.backends.sim import run_repetition
-from testbed.scenario import Scenario
+from testbed.backends.sim.simulation import run_repetition
+from testbed.scenario.schema import Scenario
 
 MIN_NODES, MIN_ENTRIES, MIN_CHANGES = 8, 40, 15
 

@@ -4,7 +4,7 @@ from random import Random
 
 from agents.contract import Status
 from agents.rl import Initial, ReverseLink
-from testbed.graph import Graph, random_connected
+from testbed.network.graph import Graph, random_connected
 from tests.agents.stage import Stage
 
 FIGURE_LINKS = ((0, 2), (0, 3), (1, 2), (1, 3), (2, 3))

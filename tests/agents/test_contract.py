@@ -19,9 +19,9 @@ from agents.message import HEADER_WORDS, Message, fixed_words
 from agents.registry import ALGORITHMS
 from agents.rl import Request, Token
 from analysis.audit import Live, LiveAudit
-from testbed.backends.sim import Simulation
-from testbed.scenario import Scenario
-from testbed.streams import Streams
+from testbed.backends.sim.simulation import Simulation
+from testbed.scenario.schema import Scenario
+from testbed.randomness import Streams
 
 every_algorithm = pytest.mark.parametrize("name", ALGORITHMS)
 

@@ -8,7 +8,7 @@ from agents.contract import ONE_UNIT
 from agents.krl import Initial, KParameters, KReverseLink
 from agents.krlf_adaptive import AdaptiveParameters, KReverseLinkAdaptive
 from agents.rl import LinkInfo, Request, Token
-from testbed.driver import AgentError
+from testbed.runtime.driver import AgentError
 from tests.agents.k_stage import play
 from tests.agents.krl_variants import (
     AskingHolder,

@@ -12,9 +12,9 @@ from agents.krlf import KReverseLinkForwarding
 from agents.message import Message
 from agents.rl import LinkInfo, Request, Token
 from analysis import stats
-from testbed.graph import random_connected
-from testbed.parallel import Job, spread
-from testbed.scenario import Scenario
+from testbed.network.graph import random_connected
+from testbed.experiments.grid import Job, spread
+from testbed.scenario.schema import Scenario
 
 
 def node(height, neighbours, *, tokens=0, agent=KReverseLink):

@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from agents.registry import ALGORITHMS
-from testbed.driver import AgentError
+from testbed.runtime.driver import AgentError
 from tests.agents.k_stage import play
 from tests.agents.krl_variants import MUTANTS
 from tests.agents.random_runs import MIN_CHANGES, MIN_ENTRIES, MIN_NODES, run_once, spread

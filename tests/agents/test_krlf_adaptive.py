@@ -9,8 +9,8 @@ from agents.krl import Initial
 from agents.krlf_adaptive import AdaptiveParameters, KReverseLinkAdaptive, Token
 from agents.rl import Request
 from analysis import stats
-from testbed.parallel import Job, spread
-from testbed.scenario import Scenario
+from testbed.experiments.grid import Job, spread
+from testbed.scenario.schema import Scenario
 
 
 def node(*neighbours, tokens=0, **parameters):

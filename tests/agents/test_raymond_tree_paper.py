@@ -8,8 +8,8 @@ from agents.contract import ENTER, ONE_UNIT, SEND, Status
 from agents.errors import PeerError
 from agents.message import Message
 from agents.raymond_tree import RaymondTree, Request, Token, TreeParameters
-from testbed.driver import AgentError
-from testbed.graph import random_connected
+from testbed.runtime.driver import AgentError
+from testbed.network.graph import random_connected
 from tests.agents.random_runs import run_once
 from tests.agents.rl_variants import registered
 from tests.testbed.simulate import ALL_OK, simulate

@@ -12,7 +12,7 @@ from agents.krlf_adaptive import AdaptiveParameters
 from agents.pacing import PacedParameters
 from agents.registry import ALGORITHMS
 from agents.rl import Initial, LinkInfo, Request, ReverseLink, Token
-from testbed.graph import random_connected
+from testbed.network.graph import random_connected
 from tests.agents.stage import Stage
 
 OVER_LINKS = [name for name, agent in ALGORITHMS.items() if agent.needs is Needs.LINKS]

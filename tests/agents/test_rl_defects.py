@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from agents.rl import ReverseLink
-from testbed.driver import AgentError
+from testbed.runtime.driver import AgentError
 from tests.agents.random_runs import run_once
 from tests.agents.rl_stage import play, random_stage
 from tests.agents.rl_variants import Literal, ReturningNext, StaleNext, registered

@@ -9,7 +9,7 @@ from agents.errors import MisuseError, PeerError
 from agents.heights import by_distance, is_lowest, raised
 from agents.message import Message
 from agents.rl import Initial, LinkInfo, Request, ReverseLink, Token
-from testbed.graph import random_connected
+from testbed.network.graph import random_connected
 from tests.agents.rl_stage import check_quiet, figure_a, figure_stage, play, random_stage, snapshot
 from tests.agents.stage import Stage
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from testbed.driver import AgentError
+from testbed.runtime.driver import AgentError
 from tests.agents import random_runs
 from tests.agents.random_runs import MIN_CHANGES, MIN_ENTRIES, MIN_NODES, run_once, spread
 from tests.agents.rl_stage import play, random_stage

@@ -16,21 +16,23 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import BackendError
-from testbed.geometry import Geometry
-from testbed.hwsim import babel, kernel, lock
-from testbed.hwsim.clean import clean, leftovers
-from testbed.hwsim.decide import Settings
-from testbed.hwsim.medium import MediumProcess, Plan
-from testbed.hwsim.names import PORT, address, broadcast_address, node_of
-from testbed.hwsim.prove import prove
-from testbed.hwsim.radios import Radios
-from testbed.hwsim.routing import set_up
-from testbed.hwsim.routingframes import RoutingFrames
+from testbed.network.geometry import Geometry
+from testbed.backends.hwsim import babel
+from testbed.backends.hwsim import kernel
+from testbed.backends.hwsim import lock
+from testbed.backends.hwsim.clean import clean, leftovers
+from testbed.backends.hwsim.outcomes import Settings
+from testbed.backends.hwsim.medium import MediumProcess, Plan
+from testbed.backends.hwsim.names import PORT, address, broadcast_address, node_of
+from testbed.backends.hwsim.self_test import prove
+from testbed.backends.hwsim.radios import Radios
+from testbed.backends.hwsim.routing import set_up
+from testbed.backends.hwsim.routing_frames import RoutingFrames
 from testbed.mobility.trajectory import Position
 from testbed.radio.radio import Radio
-from testbed.scenario import loads
-from testbed.streams import Streams
-from testbed.withparent import die_with_parent
+from testbed.scenario.schema import loads
+from testbed.randomness import Streams
+from testbed.processes import die_with_parent
 
 
 def devices() -> int:

@@ -37,7 +37,7 @@ def call(guest: Guest) -> Call:
 
 
 def command_line(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "testbed.cli", "guest", "run", *map(str, arguments)]
+    return [sys.executable, "-m", "testbed.cli.main", "guest", "run", *map(str, arguments)]
 
 
 def child_of(pid: int) -> int:
@@ -172,7 +172,7 @@ def test_a_scenario_runs_as_on_the_host(call: Call, tmp_path: Path) -> None:
     """The same command line, and the same log, byte by byte."""
     scenario = write_tiny(tmp_path, "trace: events\n")
     run = ("run", str(scenario), "--out", str(tmp_path / "here"))
-    subprocess.run([sys.executable, "-m", "testbed.cli", *run], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, "-m", "testbed.cli.main", *run], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
     code, out, err = call(
         "testbed", "run", "s.yaml", "--out", "/tmp/runs",
         send={"/tmp/s.yaml": scenario}, bring=[("/tmp/runs", tmp_path / "there")],
@@ -186,7 +186,7 @@ def test_a_scenario_runs_as_on_the_host(call: Call, tmp_path: Path) -> None:
 def test_mistakes_look_as_on_the_host(call: Call) -> None:
     expected = (2, "", "testbed: nothing.yaml: no such file\n")
     assert call("testbed", "run", "nothing.yaml") == expected
-    assert call("python", "-m", "testbed.cli", "run", "nothing.yaml") == expected
+    assert call("python", "-m", "testbed.cli.main", "run", "nothing.yaml") == expected
 
 
 def test_forked_commands_look_like_new_interpreters(call: Call, tmp_path: Path) -> None:

@@ -15,11 +15,11 @@ from random import Random
 
 import pytest
 
-from testbed.cli import main
+from testbed.cli.main import main
 from testbed.errors import BackendError
 from testbed.guest import accel, cache, needs
-from testbed.guest.agent import is_for_us
-from testbed.guest.command import parse_bring, parse_send
+from testbed.guest.init import is_for_us
+from testbed.cli.guest import parse_bring, parse_send
 from testbed.guest.cpio import CpioWriter
 from testbed.guest.elf import modinfo
 from testbed.guest.kernel import Kernel, unpacked
@@ -121,8 +121,8 @@ def test_where_files_go(tmp_path: Path) -> None:
 
 def test_the_agent_refuses_to_run_on_the_host() -> None:
     """It kills every process it can see after each command."""
-    done = subprocess.run([sys.executable, "-m", "testbed.guest.agent"], cwd=ROOT, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (1, "testbed.guest.agent runs as the first process of a guest only\n")
+    done = subprocess.run([sys.executable, "-m", "testbed.guest.init"], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "testbed.guest.init runs as the first process of a guest only\n")
 
 
 def test_which_commands_are_forked() -> None:

@@ -15,19 +15,19 @@ from typing import Any
 
 import pytest
 
-from testbed.backends import mininet_wifi
+from testbed.backends.mininet_wifi import backend
 from testbed.guest.host import Guest
 from testbed.guest.needs import find
-from testbed.mininet import found
-from testbed.mininet.export import export
-from testbed.mininet.inguest import shared_guest
-from testbed.run import Result, run
-from testbed.rundir import PROJECT
-from testbed.scenario import load
+from testbed.backends.mininet_wifi import installation
+from testbed.backends.mininet_wifi.export import export
+from testbed.backends.mininet_wifi.in_guest import shared_guest
+from testbed.experiments.runner import Result, run
+from testbed.experiments.run_directory import PROJECT
+from testbed.scenario.schema import load
 
 SCENARIOS = PROJECT / "scenarios/mininet-wifi"
 SCRIPT = Path(__file__).with_name("mininet_in_guest.py")
-_WHY_NOT = mininet_wifi.missing()
+_WHY_NOT = backend.missing()
 pytestmark = [
     pytest.mark.xdist_group("guest"),
     pytest.mark.skipif(_WHY_NOT is not None, reason=f"no Mininet-WiFi: {_WHY_NOT}"),
@@ -54,7 +54,7 @@ def test_a_line_whose_ends_do_not_hear_each_other(medium: str, tmp_path: Path) -
     result, ends = run_it("line", tmp_path, f"medium={medium}")
     assert result.summary["unmet"] == []
     assert result.summary["metrics"]["entries"]["mean"] > 0
-    there = found.found()
+    there = installation.found()
     assert there is not None
     world = ends["world"]
     assert (world["mininet_wifi"], world["medium"]) == (there.versions, medium)
@@ -103,7 +103,7 @@ def test_its_command_line_while_agents_are_alive(tmp_path: Path) -> None:
     typed = "nodes\nsta1 ping -c1 -W5 sta2\npy sta3.position\ndistance sta1 sta3\nsta2 ss -uln || netstat -uln\nexit\n"
     line = str(SCENARIOS / "line.yaml")
     ended = subprocess.run(
-        [sys.executable, "-m", "testbed.cli", "run", line, "--cli", "--out", str(tmp_path)],
+        [sys.executable, "-m", "testbed.cli.main", "run", line, "--cli", "--out", str(tmp_path)],
         input=typed,
         capture_output=True,
         text=True,

@@ -19,12 +19,12 @@ from pathlib import Path
 
 import pytest
 
-from testbed.cli import main
-from testbed.guest import delegate
+from testbed.cli.main import main
+from testbed.backends import in_guest
 from testbed.guest.host import Guest
-from testbed.run import Result, Wishes, run
-from testbed.scenario import load
-from testbed.smoke import find_scenarios
+from testbed.experiments.runner import Result, Wishes, run
+from testbed.scenario.schema import load
+from testbed.experiments.smoke import find_scenarios
 from tests.conftest import PROJECT
 from tests.testbed.simulate import ALL_OK
 
@@ -109,7 +109,7 @@ def files() -> set[Path]:
 def test_a_run_that_is_killed_leaves_nothing(seed: int, tmp_path: Path) -> None:
     """At a random moment, while the guest comes up or stations run."""
     before = files()
-    command = [sys.executable, "-m", "testbed.cli", "run", str(FOLDER / "line.yaml"), "--backend", "hwsim"]
+    command = [sys.executable, "-m", "testbed.cli.main", "run", str(FOLDER / "line.yaml"), "--backend", "hwsim"]
     started = subprocess.Popen([*command, "--out", str(tmp_path)], cwd=PROJECT, stderr=subprocess.DEVNULL)
     moment_s = random.Random(seed).uniform(0.5, 9.0)
     time.sleep(moment_s)

@@ -6,9 +6,9 @@ from typing import Any
 from analysis.audit import Live, LiveAudit
 from analysis.events import KINDS, TICKS
 from analysis.listener import Listener, method_name
-from testbed.backends.sim import Simulation
-from testbed.scenario import Scenario
-from testbed.streams import Streams
+from testbed.backends.sim.simulation import Simulation
+from testbed.scenario.schema import Scenario
+from testbed.randomness import Streams
 
 
 class Diary(Listener):

@@ -40,7 +40,7 @@ def command(*arguments: object, **options: Any) -> subprocess.CompletedProcess[s
 
 def command_line(*arguments: object) -> list[str]:
     """The command line as a list."""
-    return [sys.executable, "-m", "testbed.cli", *map(str, arguments)]
+    return [sys.executable, "-m", "testbed.cli.main", *map(str, arguments)]
 
 
 def only_run(out: Path) -> Path:

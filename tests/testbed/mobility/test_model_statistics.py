@@ -24,7 +24,7 @@ from testbed.mobility.random_direction import RandomDirection
 from testbed.mobility.random_walk import RandomWalk
 from testbed.mobility.random_waypoint import RandomWaypoint
 from testbed.mobility.trajectory import Position, Trajectory
-from testbed.streams import Streams
+from testbed.randomness import Streams
 from tests.testbed.mobility.observe import (
     SIGMAS,
     assert_law,

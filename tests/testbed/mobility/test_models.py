@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from testbed import scenario_errors
+from testbed import input_errors
 from testbed.mobility.area import Area
 from testbed.mobility.community import Community, Period
 from testbed.mobility.gauss_markov import GaussMarkov
@@ -30,7 +30,7 @@ from testbed.mobility.regions import Ball, Box
 from testbed.mobility.registry import MODELS, PLACEMENTS, Mobility, Placement
 from testbed.mobility.static import Static
 from testbed.mobility.trajectory import Position, Trajectory, Waypoint
-from testbed.streams import Streams
+from testbed.randomness import Streams
 from tests.testbed.mobility.observe import legs, speed, velocity
 
 SQUARE = Area(1000.0, 1000.0)
@@ -410,8 +410,8 @@ def complaint(value: Any, of: Any = Mobility) -> tuple[str, str, str]:
     first = caught.value.errors()[0]
     context = first.get("ctx", {})
     path = [*map(str, first["loc"][1:]), *context.get("path", ())]
-    found = context.get("found_text") or scenario_errors.shown(first["input"])
-    return ".".join(path), found, scenario_errors.allowed_by(first)
+    found = context.get("found_text") or input_errors.shown(first["input"])
+    return ".".join(path), found, input_errors.allowed_by(first)
 
 
 def test_no_model_is_forgotten_here() -> None:

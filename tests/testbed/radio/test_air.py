@@ -16,7 +16,7 @@ from testbed.mobility.trajectory import Position
 from testbed.radio.air import Air
 from testbed.radio.propagation import PROPAGATION
 from testbed.radio.radio import Radio
-from testbed.streams import Streams
+from testbed.randomness import Streams
 
 HERE = Position(0.0, 0.0)
 

@@ -1,0 +1,1 @@
+"""`loopback`: real processes and real UDP on this machine, and a medium between them."""

@@ -1,0 +1,183 @@
+"""From a scenario to a network of Mininet-WiFi: what its calls are given. Nothing here needs Mininet-WiFi.
+
+Node n is station sta(n+1). Positions come from the scenario's trajectories, never from Mininet-WiFi's mobility models.
+
+**wmediumd** has a radio model of its own: power and path loss in whole decibels, frame errors from a table by the
+strength of the signal. It is given the power that makes its range the scenario's, to a decibel; what becomes of frames
+within that range is wmediumd's to say. What it has no notion of is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import log10, pi
+from typing import Any
+
+from testbed.runtime.initial_state import Beginning
+from testbed.errors import InputError
+from testbed.backends.hwsim.names import PREFIX_LENGTH, address, network
+from testbed.backends.hwsim.radios import BEACON_INTERVAL_TU
+from testbed.scenario.links import RadioChoice
+from testbed.mobility.trajectory import Position
+from testbed.radio.path_loss import LIGHT_M_PER_S, Friis, LogDistance, PlainRange
+from testbed.radio.radio import Radio
+from testbed.scenario.schema import Scenario
+
+WMEDIUMD = "wmediumd"
+MAX_NODES = 254
+"""Its batman_adv has one byte for the number of a station."""
+WEAKEST_DBM = {
+    1.0: -90, 2.0: -90, 5.5: -90, 11.0: -89,
+    6.0: -90, 9.0: -90, 12.0: -88, 18.0: -85, 24.0: -83, 36.0: -79, 48.0: -75, 54.0: -73,
+}  # fmt: skip
+"""By rate: the signal at which wmediumd delivers about half of the frames, as Mininet-WiFi 2.7 starts it. It drops all
+broadcasts below -90 dBm."""
+_MODES = {"802.11b": "b", "802.11g": "g", "802.11a": "a"}
+_LAST_2_4_GHZ_CHANNEL = 11
+_SSID = "testbed"
+_CELL = "02:54:42:00:00:01"
+_PROTOCOLS = {"builtin": None, "babel": "babel", "batman": "batman_adv"}
+"""Its own names of what `routing` asks for."""
+
+
+@dataclass(frozen=True)
+class NetworkPlan:
+    """The keyword arguments of every call."""
+
+    medium: str
+    stations: dict[str, dict[str, Any]]
+    """Of `addStation`, by name."""
+    link: dict[str, Any]
+    """Of `addLink` with `cls=adhoc`, for all stations."""
+    propagation: dict[str, Any] = field(default_factory=dict)
+    """Of `setPropagationModel`, if wmediumd is to have one."""
+
+
+def name_of(node: int) -> str:
+    """A node's station."""
+    return f"sta{node + 1}"
+
+
+def interface_of(node: int) -> str:
+    """The interface that Mininet-WiFi gives it."""
+    return f"{name_of(node)}-wlan0"
+
+
+def position_text(position: Position) -> str:
+    """As Mininet-WiFi takes positions, to a millimetre."""
+    return ",".join(f"{value:.3f}" for value in position)
+
+
+def plan_network(beginning: Beginning) -> NetworkPlan:
+    """What to build for a repetition; `InputError` if Mininet-WiFi cannot."""
+    scenario, radio = beginning.scenario, beginning.scenario.radio or Radio()
+    _refuse_impossible(scenario, radio)
+    if scenario.medium == WMEDIUMD:
+        _refuse_for_wmediumd(beginning)
+    power = _wmediumd_power(radio) if scenario.medium == WMEDIUMD else round(radio.tx_power_dbm)
+    stations = {
+        name_of(node): {
+            "ip": f"{address(node)}/{PREFIX_LENGTH}",
+            "position": position_text(position),
+            "txpower": power,
+            "antennaGain": 0,  # it is in the power
+        }
+        for node, position in enumerate(starts(beginning))
+    }
+    return NetworkPlan(
+        medium=scenario.medium,
+        stations=stations,
+        link=_link(scenario, radio, power),
+        propagation=_wmediumd_propagation(radio) if scenario.medium == WMEDIUMD else {},
+    )
+
+
+def starts(beginning: Beginning) -> list[Position]:
+    """Where stations are at first; where the scenario knows no places, it does not matter."""
+    if beginning.geometry is None:
+        return [Position(float(node), 0.0) for node in range(beginning.scenario.nodes)]
+    return [path.at(0.0) for path in beginning.geometry.trajectories]
+
+
+def _link(scenario: Scenario, radio: Radio, power: int) -> dict[str, Any]:
+    rate, band = f"{radio.rate:g}", "5" if radio.standard == "802.11a" else "2.4"
+    # What Mininet-WiFi calls `ibss` are the last words of `iw dev ... ibss join`: one known cell, so that nobody scans;
+    # few beacons; and one rate for everything, the scenario's.
+    cell = f"fixed-freq {_CELL} beacon-interval {BEACON_INTERVAL_TU} basic-rates {rate} mcast-rate {rate}"
+    link: dict[str, Any] = {
+        "ssid": _SSID,
+        "mode": _MODES[radio.standard],
+        "channel": radio.channel,
+        "txpower": power,
+        "bitrates": f"legacy-{band} {rate}",
+        "ibss": cell,
+    }
+    protocol = _PROTOCOLS[scenario.routing]
+    if protocol is not None:
+        link["proto"] = protocol
+    if protocol == "babel":
+        link["proto_args"] = _babel_arguments(scenario)
+    return link
+
+
+def _babel_arguments(scenario: Scenario) -> str:
+    """As the testbed starts babeld itself: hellos as often as the link layer's, no state kept, local addresses only."""
+    assert isinstance(scenario.links, RadioChoice)
+    hello_s = max(0.05, scenario.links.hello * scenario.time_unit)
+    only_ours = f"-C 'redistribute local ip {network()}' -C 'redistribute local deny'"
+    return f"-r -S /proc/self/no-state -h {hello_s:.2f} -C 'default update-interval {4 * hello_s:.2f}' {only_ours}"
+
+
+def _refuse_impossible(scenario: Scenario, radio: Radio) -> None:
+    if scenario.nodes > MAX_NODES:
+        raise InputError(f"nodes: found {scenario.nodes}; allowed on mininet-wifi: at most {MAX_NODES}")
+    if radio.standard != "802.11a" and radio.channel > _LAST_2_4_GHZ_CHANNEL:
+        allowed = f"1 to {_LAST_2_4_GHZ_CHANNEL}, which Mininet-WiFi knows"
+        raise InputError(f"radio.channel: found {radio.channel}; allowed on mininet-wifi: {allowed}")
+
+
+# -- wmediumd ---------------------------------------------------------------------------------------------------------
+
+
+def _refuse_for_wmediumd(beginning: Beginning) -> None:
+    scenario, links = beginning.scenario, beginning.scenario.links
+    assert isinstance(links, RadioChoice), "real time has no other links"
+    if beginning.geometry is None:
+        raise _not_wmediumd("topology", scenario.topology.kind, "geometric: it goes by where stations are")
+    if any(path.appears > 0.0 or path.leaves < float("inf") for path in beginning.geometry.trajectories):
+        raise _not_wmediumd("mobility", "nodes that come or leave", "nodes that stay")
+    for key in ("loss", "duplicate", "collisions"):
+        if getattr(links, key):
+            raise _not_wmediumd(f"links.{key}", str(getattr(links, key)), "none: its losses are its own")
+    for fault in scenario.faults:
+        if fault.kind not in ("crash", "restart"):
+            raise _not_wmediumd("faults", fault.kind, "crash and restart: it keeps no pair apart")
+    if scenario.routing != "builtin":
+        raise _not_wmediumd("routing", scenario.routing, "builtin: its frames could not be counted")
+
+
+def _wmediumd_power(radio: Radio) -> int:
+    """The power at which the weakest signal that wmediumd delivers is that of the range; antennas are in it."""
+    model, reach = _wmediumd_propagation(radio), radio.reach_m()
+    at_a_metre = 20.0 * log10(4.0 * pi * radio.frequency_hz / LIGHT_M_PER_S)
+    exponent, system_loss = model.get("exp", 2.0), model.get("sL", 1)
+    loss = at_a_metre + 10.0 * exponent * log10(reach) + 10.0 * log10(system_loss)
+    return WEAKEST_DBM[radio.rate] + int(loss)  # it cuts off what is behind the point
+
+
+def _wmediumd_propagation(radio: Radio) -> dict[str, Any]:
+    model = radio.propagation
+    if isinstance(model, LogDistance):
+        if round(model.exponent, 1) != model.exponent:
+            found = f"an exponent of {model.exponent:g}"
+            raise _not_wmediumd("radio.propagation", found, "exponents with one digit after the point")
+        return {"model": "logDistance", "exp": model.exponent}
+    if isinstance(model, Friis) and model.system_loss == int(model.system_loss) and not model.min_loss_db:
+        return {"model": "friis", "sL": int(model.system_loss)}
+    if isinstance(model, PlainRange):
+        return {"model": "logDistance", "exp": 3.0}  # within two decibels of the range it goes from all to nothing
+    raise _not_wmediumd("radio.propagation", model.kind, "log-distance, range, or friis with a whole system_loss")
+
+
+def _not_wmediumd(key: str, found: str, allowed: str) -> InputError:
+    return InputError(f"{key}: found {found}; allowed with medium wmediumd: {allowed}")

@@ -1,0 +1,1 @@
+"""`sim`: the papers' abstract model in virtual time."""

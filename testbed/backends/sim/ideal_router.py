@@ -1,0 +1,172 @@
+"""Ideal routing, for algorithms that address any node: current shortest paths, known to everybody at no cost.
+
+The best case that the RL paper assumes for its baseline. A message goes hop by hop, each over a real link with its
+delay; where it goes next is decided when it gets there, by the links there are then. It is charged one message a hop.
+Between two nodes messages arrive exactly once and in order: one that overtook another on a shorter path waits for it.
+Where there is no path, a message waits until a link forms.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agents.message import Message
+from testbed.runtime.channel import Channel, Post
+from testbed.event_queue import EventQueue
+from testbed.network.graph import Graph
+from testbed.backends.sim.ideal_links import IdealLinks
+from testbed.scenario.schema import Delays
+from testbed.randomness import Streams
+
+if TYPE_CHECKING:
+    from testbed.runtime.driver import Driver
+
+
+@dataclass(slots=True)
+class Packet:
+    """A message between two nodes, on its way over the links between them."""
+
+    channel: Channel  # from its source to its destination, however far apart
+    message: Message
+    number: int
+
+    @property
+    def units(self) -> int:
+        """What the message carries."""
+        return self.message.units
+
+
+class IdealRouter:
+    """Stands between the driver, which knows sources and destinations, and the links, which know neighbours."""
+
+    def __init__(
+        self,
+        queue: EventQueue,
+        driver: Driver,
+        graph: Graph,
+        delays: Delays,
+        streams: Streams,
+        max_lag: int | None = None,
+        *,
+        may_part: bool = True,
+    ) -> None:
+        self._queue = queue
+        self._driver = driver
+        self._hops: dict[int, dict[int, Channel]] = {node: {} for node in range(graph.nodes)}
+        self._distances: dict[int, dict[int, int]] = {}  # by destination; forgotten when a link forms or fails
+        self._early: dict[Channel, dict[int, Message]] = {}  # arrived before one that was sent before
+        self._lost: dict[Channel, set[int]] = {}  # lost with a node on the way, and not yet passed over
+        self._stranded: list[tuple[int, Packet]] = []  # where they are, with no path to where they go
+        self.links = IdealLinks(queue, self, self._hops, graph, delays, streams, max_lag, may_part=may_part)
+
+    # -- from the driver ---------------------------------------------------------------------------------------------
+
+    def move(self, posts: list[Post]) -> None:
+        """Send messages on their first hop."""
+        for channel, message, number, _ in posts:
+            self._forward(channel.source, Packet(channel, message, number))
+
+    def in_transit(self) -> list[tuple[int, Post]]:
+        """Everything between its source and its destination, as posts of its current hop."""
+        stranded = [(0, (Channel(node, node), packet, 0, None)) for node, packet in self._stranded]
+        early = [
+            (0, (Channel(channel.target, channel.target), message, 0, None))
+            for channel, messages in self._early.items()
+            for message in messages.values()
+        ]
+        return [*self.links.in_transit(), *stranded, *early]
+
+    def tear(self, node: int) -> list[Post]:
+        """What is lost with a node that has crashed, as posts from source to destination."""
+        lost = [post[1] for post in self.links.tear(node)]
+        lost += [packet for where, packet in self._stranded if where == node]
+        self._stranded = [(where, packet) for where, packet in self._stranded if where != node]
+        for channel in [channel for channel in self._early if channel.target == node]:
+            lost += [Packet(channel, message, number) for number, message in self._early.pop(channel).items()]
+        for packet in lost:
+            self._lost.setdefault(packet.channel, set()).add(packet.number)
+            # Those behind it must not wait for it; but first the node and its links are to be gone.
+            self._queue.at(self._queue.now, self._catch_up, packet.channel)
+        return [self._driver.post(packet.channel, packet.message, packet.number) for packet in lost]
+
+    # -- from the links ----------------------------------------------------------------------------------------------
+
+    def receive(self, posts: list[Post]) -> None:
+        """Packets have made a hop."""
+        for hop, packet, number, _ in posts:
+            hop.arrived = number
+            if hop.target == packet.channel.target:
+                self._arrive(packet)
+            else:
+                self._driver.relayed(hop.target, packet.channel, packet.message, packet.number)
+                self._forward(hop.target, packet)
+            if hop.on_arrival is not None:
+                hop.on_arrival(hop)
+
+    def link_up(self, node: int, peer: int) -> None:
+        """A link has formed; perhaps somebody was waiting for it."""
+        self._distances.clear()
+        self._driver.link_up(node, peer)
+        stranded, self._stranded = self._stranded, []
+        for where, packet in stranded:
+            self._forward(where, packet)
+
+    def link_down(self, node: int, peer: int, lag: int) -> None:
+        """A link has failed."""
+        self._distances.clear()
+        self._driver.link_down(node, peer, lag)
+
+    def give_back(self, posts: list[Post]) -> None:
+        """The link under some packets has gone: they take another way from where they are."""
+        for hop, packet, _, _ in posts:
+            self._forward(hop.source, packet)
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _arrive(self, packet: Packet) -> None:
+        self._early.setdefault(packet.channel, {})[packet.number] = packet.message
+        self._catch_up(packet.channel)
+
+    def _catch_up(self, channel: Channel) -> None:
+        """Deliver what is there and next in order; what was lost is passed over."""
+        early, lost = self._early.get(channel, {}), self._lost.get(channel, set())
+        while (number := channel.arrived + 1) in early or number in lost:
+            if number in early:
+                self._driver.receive([self._driver.post(channel, early.pop(number), number)])
+            else:
+                lost.remove(number)
+                channel.arrived = number
+        for kept, what in ((self._early, early), (self._lost, lost)):
+            if not what:
+                kept.pop(channel, None)
+
+    def _forward(self, node: int, packet: Packet) -> None:
+        onward = self._next_hop(node, packet.channel.target)
+        if onward is None:
+            self._stranded.append((node, packet))
+            return
+        onward.sent += 1
+        self.links.move([(onward, packet, onward.sent, None)])
+
+    def _next_hop(self, node: int, target: int) -> Channel | None:
+        """The way to the neighbour nearest to the target, the lowest number if there are several."""
+        distance = self._distances.get(target)
+        if distance is None:
+            distance = self._distances[target] = self._distances_to(target)
+        if node not in distance:
+            return None
+        nearer = distance[node] - 1
+        return self._hops[node][min(peer for peer in self._hops[node] if distance[peer] == nearer)]
+
+    def _distances_to(self, target: int) -> dict[int, int]:
+        distance = {target: 0}
+        frontier = deque([target])
+        while frontier:
+            node = frontier.popleft()
+            for peer in self._hops[node]:
+                if peer not in distance:
+                    distance[peer] = distance[node] + 1
+                    frontier.append(peer)
+        return distance

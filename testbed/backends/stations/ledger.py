@@ -1,0 +1,120 @@
+"""What the orchestrator knows of a run as it reads the logs: who holds what, who waits, who can reach whom.
+
+It stands at a time of its own, that of the last event it was given, so what it says of partitions is exact although
+logs are read a little later than they are written.
+"""
+
+from __future__ import annotations
+
+from analysis.listener import Listener
+from testbed.network.graph import Graph
+from testbed.network.interfaces import MovingUnits
+from testbed.network.partitions import Partitions
+from testbed.network.reachability import Reach
+
+
+class Holdings(Listener):
+    """Follows units, requests and entries through the events of all nodes."""
+
+    def __init__(self, units: list[int]) -> None:
+        self.held = list(units)
+        self.moving: dict[tuple[int, int, int], tuple[str, int]] = {}  # source, target, id -> type, units
+        self.orphans: set[tuple[int, int, int]] = set()  # of these, those whose sender has crashed
+        self.waiting: dict[int, int] = {}  # node -> since when
+        self.inside: set[int] = set()
+        self.entries = 0
+
+    def request(self, t: int, node: int, units: int, priority: int) -> None:
+        self.waiting[node] = t
+
+    def enter(self, t: int, node: int, units: int) -> None:
+        self.waiting.pop(node, None)
+        self.inside.add(node)
+        self.entries += 1
+
+    def exit(self, t: int, node: int, units: int) -> None:
+        self.inside.discard(node)
+
+    def evict(self, t: int, node: int) -> None:
+        self.inside.discard(node)
+        self.waiting[node] = t
+
+    def send(self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, fields: object) -> None:
+        if units:
+            self.held[node] -= units
+            self.moving[node, peer, id] = (type, units)
+
+    def recv(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
+        if units:
+            self.moving.pop((peer, node, id), None)
+            self.held[node] += units
+
+    def returned(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
+        if units:
+            self.moving.pop((node, peer, id), None)
+            self.held[node] += units
+
+    def lost(self, t: int, node: int, peer: int, id: int, type: str, units: int, why: str) -> None:
+        self.moving.pop((node, peer, id), None)
+
+    def crash(self, t: int, node: int, units: int) -> None:
+        self.held[node] = 0
+        self.orphans.update(key for key in self.moving if key[0] == node)
+        self.waiting.pop(node, None)
+        self.inside.discard(node)
+
+
+class Account:
+    """The ground under all nodes, as it was at the time of the last event."""
+
+    def __init__(self, graph: Graph, units: list[int], absent: set[int], listener: Listener) -> None:
+        self.now = 0
+        self.listener = listener
+        self.links = Reach(graph)
+        self.holdings = Holdings(units)
+        self.alive = set(range(len(units)))
+        self.absent = absent
+        self.cut_off: frozenset[int] = frozenset()
+        self.partitions = Partitions(self)
+        self.links.on_parts = self.partitions.update
+
+    def is_there(self, node: int) -> bool:
+        """Whether a node runs and has come, and not yet left."""
+        return node in self.alive and node not in self.absent
+
+    def holders(self) -> list[int]:
+        """The nodes that hold units, in ascending order."""
+        return [node for node, units in enumerate(self.holdings.held) if units]
+
+    def moving_units(self) -> list[MovingUnits]:
+        """The units that are on their way."""
+        return [MovingUnits(source, target, self.now) for source, target, _ in self.holdings.moving]
+
+    def lost_to_crashes(self) -> list[tuple[int, int, int, str, int]]:
+        """Source, target, id, type and units of messages whose senders died and that nobody has received."""
+        holdings = self.holdings
+        return [(*key, *holdings.moving[key]) for key in sorted(holdings.orphans & set(holdings.moving))]
+
+    def set_cut_off(self, nodes: frozenset[int]) -> None:
+        """These nodes can reach no unit now."""
+        self.cut_off = nodes
+
+    def unit_arrived(self) -> None:
+        """It may be in another part than before."""
+        if len(self.links.components.members) > 1:
+            self.partitions.update()
+
+    def component(self, node: int) -> tuple[int, int]:
+        """How many nodes can reach a node, and how many units they hold or have on the way between them."""
+        members = self.links.components.of(node)
+        units = sum(self.holdings.held[one] for one in members if one in self.alive)
+        moving = self.holdings.moving.items()
+        units += sum(count for (source, target, _), (_, count) in moving if {source, target} <= members)
+        return len(members), units
+
+    def is_hopeless(self) -> bool:
+        """Whether all who wait are cut off from every unit, and no unit is on its way to anybody."""
+        holdings = self.holdings
+        moving = set(holdings.moving) - holdings.orphans
+        out_of_reach = self.cut_off | self.absent
+        return bool(holdings.waiting) and set(holdings.waiting) <= out_of_reach and not holdings.inside and not moving

@@ -1,0 +1,134 @@
+"""What the movement of a scenario is like, without running any algorithm in it."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from analysis.events import LEVELS, TICKS, VERSION
+from analysis.network import Network
+from analysis.tables import Table, number
+from testbed.network.components import Components
+from testbed.errors import InputError
+from testbed.network.geometry import Geometry
+from testbed.experiments.run_directory import make_directory
+from testbed.scenario.schema import Scenario
+from testbed.randomness import Streams
+from testbed.scenario.topology import GeometricTopology
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The movement of a scenario's first repetition."""
+
+    scenario: Scenario
+    geometry: Geometry
+    measured: dict[str, float | None]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"scenario": self.scenario.name, **self.measured}
+
+    def render(self) -> str:
+        """As a table. Rates are per second here, as no time unit concerns movement."""
+        scenario, rows = self.scenario, [[_LABELS[key], number(value)] for key, value in self.measured.items()]
+        assert scenario.mobility is not None
+        first = f"{scenario.name}: {scenario.nodes} nodes, {scenario.mobility.kind}, {self.geometry.seconds:g} s"
+        return f"{first}\n\n{Table(('movement', 'value'), rows).render('md')}"
+
+    def draw(self, folder: Path) -> list[Path]:
+        """The paths as a figure, in every format."""
+        from analysis.plots import draw_paths
+
+        make_directory(folder, exist_ok=True)
+        paths = [[(x, y) for _, x, y, _ in trajectory.waypoints] for trajectory in self.geometry.trajectories]
+        area = self.scenario.area
+        size = (area.width, area.height) if area is not None else None
+        return draw_paths(paths, size, self.measured["range"], folder / f"{self.scenario.name}-paths")
+
+
+_LABELS = {
+    "range": "range without shadowing (m)",
+    "speed": "mean speed (m/s)",
+    "top_speed": "top speed (m/s)",
+    "link_change_rate": "link changes per second",
+    "mean_degree": "mean degree",
+    "components": "components",
+    "time_partitioned": "time partitioned (share)",
+}
+
+
+def survey(scenario: Scenario) -> Survey:
+    """Look at the first repetition."""
+    if not isinstance(scenario.topology, GeometricTopology):
+        raise InputError(f"{scenario.name}: its topology is {scenario.topology.kind}, in which nodes have no places")
+    geometry = Geometry(scenario, Streams(scenario.seed, 0))
+    network = _network(scenario, geometry)
+    speeds = list(_speeds(geometry))
+    length, time = math.fsum(length for length, _ in speeds), math.fsum(time for _, time in speeds)
+    measured: dict[str, float | None] = {
+        "range": geometry.air.radio.reach_m(),
+        "speed": length / time if time else 0.0,
+        "top_speed": max((length / time for length, time in speeds), default=0.0),
+    }
+    measured.update({key: network[key] for key in _LABELS if key in network})
+    return Survey(scenario, geometry, measured)
+
+
+def _speeds(geometry: Geometry) -> Iterator[tuple[float, float]]:
+    """Length and time of every leg, as far as the node is there; jumps take no time and are left out."""
+    for trajectory in geometry.trajectories:
+        for a, b in pairwise(trajectory.waypoints):
+            there = min(b.t, trajectory.leaves) - max(a.t, trajectory.appears)
+            if there > 0:
+                yield math.dist(a[1:], b[1:]) * (there / (b.t - a.t)), there
+
+
+def _comings_and_goings(geometry: Geometry) -> list[tuple[float, int, int, bool]]:
+    """When nodes appear and leave, in the shape of crossings, with the node at both ends."""
+    return sorted(
+        (seconds, node, node, up)
+        for node, trajectory in enumerate(geometry.trajectories)
+        for seconds, up in ((trajectory.appears, True), (trajectory.leaves, False))
+        if 0 < seconds <= geometry.seconds
+    )
+
+
+def _network(scenario: Scenario, geometry: Geometry) -> dict[str, Any]:
+    """Follow the crossings of the range, each second a time unit. Nodes that are not there are no part of it."""
+    crossings, nodes = geometry.crossings(), scenario.nodes
+    links = crossings.initial_links()
+    peers: dict[int, set[int]] = {node: set() for node in range(nodes)}
+    components, network = Components(peers), Network()
+
+    def change(a: int, b: int, up: bool) -> bool:
+        for node, peer in ((a, b), (b, a)):
+            (peers[node].add if up else peers[node].discard)(peer)
+        return components.join(a, b) if up else components.part(a, b)
+
+    network.start(0, None, VERSION, LEVELS[-1], "links", 1, 0, [0] * nodes, [list(link) for link in links])
+    for a, b in links:
+        change(a, b, True)
+    parts = len(components.members) - sum(not one.is_there(0.0) for one in geometry.trajectories)
+    network.partition(0, None, parts, [])
+    for seconds, a, b, up in heapq.merge(crossings, _comings_and_goings(geometry), key=itemgetter(0)):
+        t, before = round(seconds * TICKS), parts
+        if a == b:  # a node alone comes or goes
+            parts += 1 if up else -1
+        else:
+            if up:
+                network.link_up(t, a, b)
+            else:
+                network.link_down(t, a, b, 0)
+            if change(a, b, up):
+                parts += -1 if up else 1
+        if parts != before:
+            network.partition(t, None, parts, [])
+    network.stop(round(geometry.seconds * TICKS), None, "end of the movement", [0] * nodes)
+    return network.result()

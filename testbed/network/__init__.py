@@ -1,0 +1,1 @@
+"""The network: who is linked with whom, and what changes that."""

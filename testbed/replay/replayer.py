@@ -1,0 +1,213 @@
+"""Feeds what a node was given in a run to a fresh agent, step by step, and holds what it does against the log.
+
+An agent is a pure state machine, so it does the same again, and a failure on a far machine can be looked at on a near
+one. If it does otherwise, either its code is not what ran then, or it draws on something that is no input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass, field
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from agents.contract import CANCEL_TIMER, ENTER, EVICT, SEND, SET_TIMER, Agent
+from agents.message import Message
+from agents.snapshot import copied, frozen
+from analysis.load import load_run
+from testbed.runtime.initial_state import Beginning
+from testbed.durations import MAX_UNITS, to_ticks
+from testbed.errors import InputError
+from testbed.replay.node_history import Input, Letter, Life, NodeLog, Output, read_node_log
+from testbed.scenario.schema import Scenario, load
+from testbed.randomness import Streams
+
+_LOGGED = ("send", "broadcast", "enter", "evict")
+"""Of what an agent asks for, what is held against the log; nobody logs that a timer is set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where the log and the fresh agent part: the first output of a step that is not the same, None for no more."""
+
+    recorded: Output | None
+    now: Output | None
+
+
+@dataclass(slots=True)
+class Step:
+    """One input and what came of it."""
+
+    given: Input
+    outputs: list[Output] = field(default_factory=list)
+    changes: dict[str, Any] = field(default_factory=dict)
+    """The attributes of the agent that are not what they were, with their new values."""
+    difference: Difference | None = None
+    raised: BaseException | None = None
+    differs: bool = False
+    """Whether the log tells otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A node's run, done again."""
+
+    path: Path
+    scenario: Scenario
+    repetition: int
+    node: int
+    log: NodeLog
+    steps: list[Step]
+    state: dict[str, Any]
+    """What the agent knew at the end, or when it crashed."""
+    missing: str | None
+    """Why the replay went no further: a message that no log has."""
+
+    @property
+    def differences(self) -> list[Step]:
+        """The steps that the log tells otherwise."""
+        return [step for step in self.steps if step.differs]
+
+    @property
+    def failed(self) -> bool:
+        """Whether anything differs, or the agent raised an exception, be it as recorded."""
+        return any(step.differs or step.raised for step in self.steps)
+
+
+def replay(path: Path, *, node: int, repetition: int = 0, until: float | None = None) -> Replay:
+    """Do what a node did in a run again, up to a time in time units."""
+    run = load_run(path)
+    scenario = load(path / "scenario.yaml")
+    if not 0 <= node < scenario.nodes:
+        raise InputError(f"--node {node}: no such node; {path} has nodes 0..{scenario.nodes - 1}")
+    if until is not None and not 0 <= until <= MAX_UNITS:
+        raise InputError(f"--until {until:g}: a time in time units, from 0 to {MAX_UNITS:g}")
+    folder = path / f"rep-{repetition:03d}"
+    if folder not in run.repetitions:
+        names = [one.name for one in run.repetitions]
+        begun = f"{names[0]} to {names[-1]}" if names else "none"
+        raise InputError(f"--repetition {repetition}: no such repetition; {path} has {begun}")
+    log = read_node_log(folder, node)
+    stepper = _Stepper(Beginning(scenario, Streams(scenario.seed, repetition)), scenario, node)
+    ticks = None if until is None else to_ticks(until)
+    for life in log.lives:
+        stepper.live(life, ticks)
+    return Replay(path, scenario, repetition, node, log, stepper.steps, stepper.state, stepper.missing)
+
+
+class _Stepper:
+    """Steps a fresh agent through the lives of a node."""
+
+    def __init__(self, beginning: Beginning, scenario: Scenario, node: int) -> None:
+        self._beginning = beginning
+        self._messages = {kind.__name__: kind for kind in scenario.algorithm.agent.messages}
+        self._algorithm = scenario.algorithm.name
+        self._node = node
+        self._agent: Agent
+        self._known: dict[str, Any] = {}  # the agent's attributes in canonical form
+        self.state: dict[str, Any] = {}
+        self.steps: list[Step] = []
+        self.missing: str | None = None
+
+    def live(self, life: Life, until: int | None) -> None:
+        """Go through one life, or as far as it can be followed."""
+        for given, following in zip_longest(life.inputs, life.inputs[1:]):
+            if self.missing is not None or (until is not None and given.t > until):
+                return
+            ends_here = following is None and not life.is_whole
+            step = self._step(given, cut_short=ends_here or (following is not None and following.kind == "crash"))
+            if step is None:
+                return
+            self.steps.append(step)
+            if step.raised is not None:
+                return
+
+    def _step(self, given: Input, *, cut_short: bool) -> Step | None:
+        """Give the agent one input. None if that cannot be done.
+
+        Outputs that the log lacks at the end are no difference if it may have been `cut_short` there.
+        """
+        step = Step(given)
+        if given.kind in ("start", "restart"):
+            born = self._beginning.agent if given.kind == "start" else self._beginning.reborn
+            self._agent, self._known, self.state = born(self._node), {}, {}
+        elif given.kind != "crash":
+            call = self._call(given)
+            if call is None:
+                return None
+            name, arguments = call
+            try:
+                getattr(self._agent, name)(*arguments)
+            except Exception as error:  # noqa: BLE001  (to be shown; whatever it is, it is what we are looking for)
+                step.raised = error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)
+            else:
+                step.outputs = list(_outputs(self._agent))
+        step.changes = self._changes()
+        logged = [output for output in step.outputs if output.kind in _LOGGED]
+        step.difference = _difference(given.outputs, logged, cut_short=cut_short)
+        step.differs = step.difference is not None or (step.raised is not None and not cut_short)
+        return step
+
+    def _call(self, given: Input) -> tuple[str, tuple[Any, ...]] | None:
+        """The agent's method for an input, and what it is given."""
+        if given.kind == "request":
+            return "on_request", (given.demand,)
+        if given.kind == "exit":
+            return "on_release", ()
+        if given.kind in ("link_up", "link_down"):
+            return f"on_{given.kind}", (given.peer,)
+        if given.kind == "timer":
+            return "on_timer", (given.timer,)
+        if given.letter is None:
+            sender, receiver = (given.peer, self._node) if given.kind == "recv" else (self._node, given.peer)
+            number = f"message {given.number} from node {sender} to node {receiver}"
+            self.missing = f"no log has {number}, which the next input, a {given.kind}, needs"
+            return None
+        name = "on_receive" if given.kind == "recv" else "on_return"
+        return name, (given.peer, self._message(given.letter))
+
+    def _message(self, letter: Letter) -> Message:
+        kind = self._messages.get(letter.type)
+        try:
+            if kind is not None:
+                return kind(*letter.fields)
+        except TypeError:  # of another number of fields
+            pass
+        raise InputError(f"{self._algorithm} has no message {letter.type} with fields {letter.fields} in this version")
+
+    def _changes(self) -> dict[str, Any]:
+        """The attributes that have changed since this was asked last."""
+        values = {name: value for name, value in vars(self._agent).items() if name not in ("node", "outbox")}
+        canonical = {name: _canonical(value) for name, value in values.items()}
+        fresh = [name for name in values if name not in self._known or self._known[name] != canonical[name]]
+        self._known = canonical
+        changes = {name: copied(values[name]) for name in fresh}
+        self.state = {name: changes.get(name, self.state.get(name)) for name in values}
+        return changes
+
+
+def _canonical(value: Any) -> Any:
+    try:
+        return frozen(value)
+    except TypeError:  # something that an agent should not keep
+        return repr(value)
+
+
+def _outputs(agent: Agent) -> Iterator[Output]:
+    for op, a, b in agent.take_outputs():
+        if op in (ENTER, EVICT):
+            yield Output(op.name.lower())
+        elif op is SET_TIMER:
+            yield Output("set_timer", timer=a, delay=b)
+        elif op is CANCEL_TIMER:
+            yield Output("cancel_timer", timer=a)
+        else:
+            yield Output("send" if op is SEND else "broadcast", a, Letter(type(b).__name__, astuple(b)))
+
+
+def _difference(recorded: list[Output], now: list[Output], *, cut_short: bool) -> Difference | None:
+    for said, done in zip_longest(recorded, now):
+        if said != done and not (said is None and cut_short):
+            return Difference(said, done)
+    return None

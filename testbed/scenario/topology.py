@@ -1,0 +1,57 @@
+"""The topologies a scenario can name: what links there are, and what makes them change."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Discriminator, Field
+
+from testbed.durations import MAX_UNITS
+from testbed.section import KindAlone, Section
+
+Node = Annotated[int, Field(ge=0)]
+
+
+class RandomTopology(Section):
+    """The papers' random connected graph, with Poisson link changes."""
+
+    kind: Literal["random"]
+    connectivity: Annotated[float, Field(gt=0, le=1)]
+    """Share of all possible links that are there."""
+    link_change_rate: Annotated[float, Field(ge=0, le=MAX_UNITS)] = 0.0
+    """Link changes per time unit: what changes, and whether it is in the whole network, depends on the reading."""
+    reading: Literal["text", "per-pair", "thinning"] = "text"
+    """How the papers' sentence on link changes is read; see `testbed.network.link_changes`."""
+
+    def links(self, nodes: int) -> int:
+        """How many links the graph has."""
+        return round(self.connectivity * nodes * (nodes - 1) / 2)
+
+
+class CompleteTopology(Section):
+    """Every node is a neighbour of every other, always."""
+
+    kind: Literal["complete"]
+
+
+class ExplicitTopology(Section):
+    """The links by name."""
+
+    kind: Literal["explicit"]
+    links: list[Annotated[list[Node], Field(min_length=2, max_length=2)]]
+
+
+class GeometricTopology(Section):
+    """Who is within range of whom: nodes have places, and may move."""
+
+    kind: Literal["geometric"]
+    hysteresis: Annotated[float, Field(ge=0, le=10)] = 0.0
+    """A link falls at the range times one plus this, and forms at the range."""
+    max_lag: Annotated[float, Field(ge=0, le=MAX_UNITS)] = 1.0
+    """How long an ideal link is kept for messages in transit, in time units, before they are given back."""
+
+
+Topology = Annotated[
+    Annotated[RandomTopology | CompleteTopology | ExplicitTopology | GeometricTopology, Discriminator("kind")],
+    KindAlone,
+]

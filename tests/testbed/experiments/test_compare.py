@@ -1,0 +1,137 @@
+"""`testbed compare`: algorithms on the same network and load, with paired differences."""
+
+import json
+
+import pytest
+
+from agents.registry import ALGORITHMS
+from analysis import stats
+from testbed.cli.main import main
+from testbed.experiments.compare import compare, with_algorithm
+from testbed.scenario.schema import loads
+from tests.agents.rl_variants import KeptToken
+from tests.testbed.simulate import prepare
+from tests.testbed.backends.sim.test_simulation import MOBILE
+
+TEXT = """
+name: side-by-side
+algorithm: rl
+nodes: 10
+topology: {kind: random, connectivity: 0.4, link_change_rate: 0.1}
+workload: {rate: 0.1, cs_time: {exponential: 1}}
+duration: 200
+repeat: 4
+"""
+
+
+@pytest.fixture
+def scenario_file(tmp_path):
+    path = tmp_path / "scenario.yaml"
+    path.write_text(TEXT)
+    return path
+
+
+def world_met(algorithm: str) -> dict:
+    """What an algorithm meets: the graph, the planned link changes, and every node's first think and CS times."""
+    run = prepare(algorithm=algorithm, topology=MOBILE, workload={"rate": 0.1, "cs_time": {"exponential": 1.0}})
+    world, changes = run.world, []
+    graph = world.graph.links()
+    up, down = world.links.up, world.links.down
+    world.links.up = lambda a, b: (changes.append((world.now, "up", a, b)), up(a, b))
+    world.links.down = lambda a, b: (changes.append((world.now, "down", a, b)), down(a, b))
+    world.run_all(lambda share: None)
+    inside: dict[int, list[float]] = {node: [] for node in range(10)}
+    entered: dict[int, float] = {}
+    for event in run.diary.of("enter", "exit"):
+        if event["kind"] == "enter":
+            entered[event["node"]] = event["t"]
+        else:
+            inside[event["node"]].append(round(event["t"] - entered[event["node"]], 6))
+    first = {node: next(e["t"] for e in run.diary.of("request") if e["node"] == node) for node in range(10)}
+    return {
+        "graph": graph,
+        "changes": changes,
+        "first requests": first,
+        "cs times": {n: t[:5] for n, t in inside.items()},
+    }
+
+
+def test_every_algorithm_meets_the_same_world():
+    """Topology, link changes, think times and CS times do not depend on who runs."""
+    worlds = [world_met(name) for name in ALGORITHMS]
+    assert len(worlds) > 1
+    assert len(worlds[0]["changes"]) > 50
+    for world in worlds[1:]:
+        assert world == worlds[0]
+
+
+def test_rows_and_paired_differences(scenario_file, tmp_path, capsys):
+    """One row an algorithm with means and intervals; differences are taken repetition by repetition."""
+    command = ["compare", str(scenario_file), "--algorithms", "rl,raymond-tree", "--out", str(tmp_path), "--json"]
+    assert main(command) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [row["algorithm"] for row in document["rows"]] == ["rl", "raymond-tree"]
+    assert {"mean", "ci95", "p50", "p95", "max"} <= document["rows"][0]["waiting_time"].keys()
+    comparison = compare(loads(TEXT), ["rl", "raymond-tree"], tmp_path, lambda share, what: None)
+    base, other = comparison.contenders
+    pairs = list(zip(other.values("messages_per_cs"), base.values("messages_per_cs"), strict=True))
+    assert len(pairs) == 4
+    expected = [mine - theirs for mine, theirs in pairs]
+    assert document["rows"][1]["difference"]["messages_per_cs"] == {
+        "mean": stats.mean(expected),
+        "ci95": stats.ci95(expected),
+    }
+    assert document["rows"][0]["difference"]["waiting_time"]["mean"] == 0
+
+
+def test_it_is_the_run_of_each_algorithm(scenario_file, tmp_path, capsys):
+    """A row's numbers are those of `testbed run` with that algorithm."""
+    main(["compare", str(scenario_file), "--algorithms", "raymond-tree,rl", "--out", str(tmp_path), "--json"])
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    main(["run", str(scenario_file), "--out", str(tmp_path), "--json"])
+    alone = json.loads(capsys.readouterr().out)
+    assert rows[1]["waiting_time"] == alone["metrics"]["waiting_time"]
+    assert rows[1]["messages_per_cs"] == alone["metrics"]["messages_per_cs"]
+
+
+def test_table_and_files(scenario_file, tmp_path, capsys):
+    """The text names every algorithm, and the directory holds table, data, scenario and figure."""
+    assert main(["compare", str(scenario_file), "--algorithms", "rl,raymond-tree", "--out", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert "| rl " in text
+    assert "| raymond-tree" in text
+    assert "more than rl" in text
+    (folder,) = tmp_path.glob("compare-side-by-side-*")
+    assert "The network: mean degree" in (folder / "report.md").read_text()
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"report.md", "rows.json", "scenario.yaml", "comparison.png", "comparison.svg", "comparison.pdf"}
+
+
+def test_a_failed_check_fails_the_comparison(scenario_file, tmp_path, capsys, monkeypatch):
+    """Exit code 1, and the line says which algorithm and what."""
+    monkeypatch.setitem(ALGORITHMS, "kept", KeptToken)
+    assert main(["compare", str(scenario_file), "--algorithms", "rl,kept", "--out", str(tmp_path)]) == 1
+    assert "kept: safety failed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("algorithms", ["rl", "rl,rl", "rl,nobody", "", ","])
+def test_bad_lists_of_algorithms(algorithms, scenario_file, tmp_path, capsys):
+    """One line, exit code 2, nothing run."""
+    assert main(["compare", str(scenario_file), "--algorithms", algorithms, "--out", str(tmp_path / "runs")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not (tmp_path / "runs").exists()
+
+
+def test_parameters_follow_where_they_are_known():
+    """`permuted` is the tree's; RL does not know it and does not mind."""
+    scenario = loads(TEXT.replace("algorithm: rl", "algorithm: {name: raymond-tree, permuted: false}"))
+    assert with_algorithm(scenario, "rl").algorithm.name == "rl"
+    assert with_algorithm(scenario, "raymond-tree").algorithm.parameters.permuted is False
+
+
+def test_a_scenario_that_does_not_fit_an_algorithm_is_refused(tmp_path, capsys):
+    """A fault that names a message another algorithm does not have."""
+    path = tmp_path / "faulty.yaml"
+    path.write_text(TEXT + "faults: [{at: 10, kind: lose, node: 1, message: LinkInfo}]\n")
+    assert main(["compare", str(path), "--algorithms", "rl,raymond-tree", "--out", str(tmp_path / "runs")]) == 2
+    assert "side-by-side with raymond-tree" in capsys.readouterr().err

@@ -1,0 +1,102 @@
+"""The driver: what it tells of odd things, and what it refuses."""
+
+import pytest
+
+from agents.contract import EVICT, TICKS, Agent
+from agents.message import Message
+from agents.rl import LinkInfo, ReverseLink
+from testbed.runtime.driver import AgentError
+from tests.agents.rl_variants import registered
+from tests.testbed.simulate import prepare, simulate
+
+
+def test_a_message_out_of_order_is_told():
+    """Number 2 before number 1 on a channel: delivered, and an offence against order."""
+    run = prepare(nodes=2, topology="complete")
+    world = run.world
+    world.listener.start(0, None, 1, "metrics", "links", 1, 0, [1, 0], [[0, 1]])
+    channel = world.driver.channels[1][0]
+    for number in (2, 1):
+        world.driver.receive([world.driver.post(channel, LinkInfo((0, 5, 1)), number)])
+    verdict = run.audit.verdicts()["order"]
+    assert verdict["verdict"] == "failed"
+    assert "node 0 receives LinkInfo 1 from 1 after 2" in verdict["offenders"][0]
+
+
+class Undeclared(Message):
+    """Not among RL's messages."""
+
+
+class Chatty(ReverseLink):
+    """Says something that nobody declared."""
+
+    def on_request(self, demand) -> None:
+        super().on_request(demand)
+        self.send(next(iter(self.height)), Undeclared())
+
+
+def test_an_undeclared_message_is_refused():
+    """Messages are declared, or there would be no codec for them."""
+    with (
+        registered(Chatty),
+        pytest.raises(AgentError, match="sends a Undeclared, which its algorithm does not declare"),
+    ):
+        simulate()
+
+
+class Timed(ReverseLink):
+    """Sets a timer with every request, sets it again, and cancels another."""
+
+    def on_request(self, demand) -> None:
+        super().on_request(demand)
+        self.set_timer("late", 5 * 10**9)
+        self.set_timer("late", 2 * 10**9)
+        self.set_timer("never", 10**9)
+        self.cancel_timer("never")
+
+    def on_timer(self, name: str) -> None:
+        assert name == "late"
+
+
+def test_timers_run_out_once_and_as_last_set():
+    """A timer set again starts over; one that is cancelled never runs out."""
+    with registered(Timed):
+        run = simulate(workload={"rate": 0.01})
+    requests = {(event["node"], round(event["t"] + 2, 6)) for event in run.diary.of("request")}
+    timers = [(event["node"], round(event["t"], 6)) for event in run.diary.of("timer")]
+    assert timers
+    assert len(timers) == len(set(timers))
+    assert set(timers) <= requests
+
+
+def test_the_base_class_says_what_is_missing():
+    """An algorithm that forgets a part is told which."""
+    for call in (lambda: Agent.initial({}, None), lambda: Agent.blank(0, None), lambda: Agent(0).units):
+        with pytest.raises(NotImplementedError):
+            call()
+
+
+class Evicting(ReverseLink):
+    """Leaves its critical section four units after it has entered, and enters again two units later, once."""
+
+    def enter(self) -> None:
+        super().enter()
+        if not hasattr(self, "evicted"):
+            self.evicted = True
+            self.set_timer("evict", 4 * TICKS)
+
+    def on_timer(self, name: str) -> None:
+        if name == "evict":
+            self.outbox.append((EVICT, None, None))
+            self.set_timer("again", 2 * TICKS)
+        else:
+            super().enter()
+
+
+def test_who_was_evicted_stays_as_long_as_it_may_afterwards():
+    """The end of the first stay is not that of the second."""
+    with registered(Evicting):
+        run = simulate(nodes=1, topology="complete", workload={"rate": 0.01, "cs_time": 10.0}, duration=400.0)
+    (first, second), exits = run.diary.of("enter")[:2], run.diary.of("exit")
+    assert second["t"] == first["t"] + 6
+    assert exits[0]["t"] == second["t"] + 10
