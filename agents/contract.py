@@ -1,4 +1,4 @@
-"""The contract between an algorithm and whatever drives it.
+"""The contract between an algorithm and the driver that steps it.
 
 An agent is the mutual exclusion process of one node. The driver calls one `on_...` method for each event of the paper
 (RequestCS, ReleaseCS, Recv, LinkUp, LinkDown and a few the papers leave out); the method runs to completion, changes
@@ -12,12 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum, IntEnum, auto
+from enum import Enum, auto
 from random import Random
 from typing import Any, ClassVar, Self
 
 from agents.errors import MisuseError, PeerError
 from agents.message import Message
+from agents.outputs import (
+    BROADCAST,
+    CANCEL_TIMER,
+    ENTER,
+    EVICT,
+    SEND,
+    SET_TIMER,
+    Output,
+    PackedOutput,
+    unpacked,
+)
 from agents.snapshot import copied, frozen
 
 TICKS = 10**9
@@ -47,21 +58,6 @@ class Needs(Enum):
     LINKS = "links"  # neighbours, and to be told when links come and go
     ANY_NODE = "any node"  # delivery to any node, so a router in an ad hoc network
     GROUPS = "groups"  # neighbourhoods with reliable broadcast, as in k-local mutual exclusion
-
-
-class Op(IntEnum):
-    """What an agent may ask of its driver. An output is a tuple (op, a, b)."""
-
-    SEND = 0  # a: list of peers, b: message to each of them, in that order
-    BROADCAST = 1  # a: group, b: message; to the members at send time, reliable and in order with unicasts
-    ENTER = 2  # the application may enter its critical section
-    EVICT = 3  # critical back to waiting (k-local mutual exclusion)
-    SET_TIMER = 4  # a: name, b: delay in ticks
-    CANCEL_TIMER = 5  # a: name
-
-
-Output = tuple[Op, Any, Any]
-SEND, BROADCAST, ENTER, EVICT, SET_TIMER, CANCEL_TIMER = Op
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +90,7 @@ class Agent:
     assumes_connected: ClassVar[bool] = True
     """Whether the paper assumes that the network is never partitioned."""
     never_rests: ClassVar[bool] = False
-    """Whether it goes on sending when nobody asks: then every message must take some time."""
+    """Whether it goes on sending when no node asks: then every message must take some time."""
     messages: ClassVar[tuple[type[Message], ...]] = ()
     handlers: ClassVar[Mapping[type[Message], str]] = {}
     """The method that takes each class of messages, by name; for algorithms that leave `on_receive` as it is."""
@@ -110,9 +106,9 @@ class Agent:
     def __init__(self, node: int) -> None:
         self.node = node
         self.status = Status.REMAINDER
-        self.outbox: list[Output] = []
+        self.outbox: list[PackedOutput] = []
 
-    # -- birth -------------------------------------------------------------------------------------------------------
+    # -- starting ----------------------------------------------------------------------------------------------------
 
     @classmethod
     def initial(cls, graph: Graph, parameters: Any) -> list[Any]:
@@ -124,7 +120,7 @@ class Agent:
 
     @classmethod
     def blank(cls, node: int, parameters: Any) -> Any:
-        """What a node starts with that comes back from a crash: no neighbours, no tokens, nothing remembered."""
+        """What a node starts with that restarts after a crash: no neighbours, no tokens, no memory."""
         raise NotImplementedError(f"{cls.__name__} must say how a node starts empty")
 
     @classmethod
@@ -166,7 +162,7 @@ class Agent:
 
     @classmethod
     def receiver(cls, kind: type[Message]) -> Callable[[Any, int, Any], None]:
-        """What `on_receive` comes to for a class of messages, for drivers in a hurry: takes (agent, peer, message)."""
+        """What `on_receive` calls for a class of messages, as a function of (agent, peer, message): for speed."""
         if cls.on_receive is not Agent.on_receive:
             return cls.on_receive
         return cls._receivers.get(kind, cls.on_receive)
@@ -222,9 +218,9 @@ class Agent:
         self.outbox.append((CANCEL_TIMER, name, None))
 
     def take_outputs(self) -> list[Output]:
-        """Empty the outbox; every send is an output of its own. For tests and for drivers that need no speed."""
+        """Empty the outbox; every message to a peer is an output of its own. For tests and for tools."""
         taken, self.outbox = self.outbox, []
-        return [(op, one, b) for op, a, b in taken for one in (a if op is SEND else (a,))]
+        return [output for packed in taken for output in unpacked(packed)]
 
     # -- inspection --------------------------------------------------------------------------------------------------
 

@@ -3,17 +3,17 @@
 J. E. Walter, G. Cao, M. Mohanty: A K-Mutual Exclusion Algorithm for Wireless Ad Hoc Networks. POMC 2001. Line numbers
 in comments are those of its appendix.
 
-RL with k tokens: a node may hold several, and requests run downhill to the nearest holder. A holder with nobody above
-lowers its height, so that requests can reach it. Assumes k < n and what RL assumes of links, but allows partitions, and
-nodes to fail as long as not all holders do. In a part where every node holds a token, each in turn lowers its height
-for ever, as each raises it in one that has none; `agents.pacing` paces both.
+RL with k tokens: a node may hold several, and requests run downhill to the nearest holder. A holder with no higher
+neighbour lowers its height, so that requests can reach it. Assumes k < n and what RL assumes of links, but allows
+partitions, and nodes to fail as long as not all holders do. In a component where every node holds a token, each in turn
+lowers its height for ever, as each raises it in one that has none; `agents.pacing` paces both.
 
 Deviations from the printed pseudocode (tests/agents/test_krl_defects.py has the runs and the cases):
 
-1. With N empty, a node is neither a sink nor has anybody to ask, as in RL. Without it seed 16 takes a minimum over
+1. With N empty, a node is neither a sink nor has a neighbour to ask, as in RL. Without it seed 16 takes a minimum over
    nothing.
 2. A `next` outside N counts as reversed, as in RL. Without it seed 16 starves a node.
-3. A node that has nobody to ask points `next` at itself, as in RL. Without it schedule 201 starves a node.
+3. A node that has no neighbour to ask points `next` at itself, as in RL. Without it schedule 201 starves a node.
 4. Line 3 of release lowers the height only of a node that still holds a token. Without it, nodes of a static network
    raise their heights, where section 4.2 says that none will have to.
 5. The heights expected in acknowledgements are kept apart from height[j], one for each token sent. Line 3 of Token
@@ -30,8 +30,9 @@ Deviations from the printed pseudocode (tests/agents/test_krl_defects.py has the
    by a node at (h1, h2, i) that gets a token from one at (h1, h2, j), i < j: it is below h, stays, and says that it is
    lower than it is. Once j is at (h1, h2 - 1, j) both take the link for outgoing and the node drops j's requests. Found
    by hand: j starves beside two idle tokens. Random runs come to such links, and none was seen to starve.
-10. A holder that borders only on holders starts below (0, 0, i), or it would have nobody above it. In print node 0
-   starts at (0, 0, 0) even so.
+10. A holder that borders only on holders starts below (0, 0, i), or it would have no neighbour above it. In print node
+   0 starts at (0, 0, 0) even so.
+11. A message from a node that is neither in N nor forming a link is refused with a `PeerError`, as in RL.
 
 LowerHeight tells the links that are incoming afterwards, as its line 4 says and the overview does not. Of any other
 lowering only the lower neighbours hear, so both ends of an idle link may take it for incoming, as in RL; no harm was
@@ -45,7 +46,7 @@ from random import Random
 from typing import Any, ClassVar, Self
 
 from agents.contract import CRITICAL, REMAINDER, WAITING, Demand, Graph
-from agents.heights import Height, distances, is_highest, is_lowest, lower_than, lowered, lowest, raised
+from agents.heights import Height, distances, is_highest, lower_than, lowered, lowest, raised
 from agents.message import Message
 from agents.pacing import LOWER, RAISE, UNPACED, PacedAgent, PacedParameters
 from agents.rl import LinkInfo, Request, Token  # the same three, with the same fields
@@ -83,7 +84,7 @@ class KReverseLink(PacedAgent):
     messages: ClassVar[tuple[type[Message], ...]] = (Request, Token, LinkInfo)
     handlers: ClassVar = {Request: "on_request_message", Token: "on_token", LinkInfo: "on_link_info"}
     parameters = KParameters
-    assumes_connected = False  # holders may fail, so parts may be left without a token
+    assumes_connected = False  # holders may fail, so components may be left without a token
     summary = "k tokens by link reversal (Walter, Cao, Mohanty 2001)"
 
     def __init__(self, node: int, initial: Initial, parameters: PacedParameters = UNPACED) -> None:
@@ -103,7 +104,7 @@ class KReverseLink(PacedAgent):
 
     @classmethod
     def initial(cls, graph: Graph, parameters: KParameters) -> list[Initial]:
-        """Nodes 0 to k-1 hold a token each; heights lead to them, and each has somebody above it (the appendix)."""
+        """Nodes 0 to k-1 hold a token each; heights lead to them, and each has a neighbour above it (the appendix)."""
         n, k = len(graph), parameters.k
         to_holder = distances(graph, range(k))
         to_other = distances(graph, range(k, n))
@@ -112,7 +113,7 @@ class KReverseLink(PacedAgent):
 
     @classmethod
     def blank(cls, node: int, parameters: Any) -> Initial:
-        """A node that comes back knows nobody."""
+        """A node that restarts knows no neighbour."""
         return Initial((0, 0, node), (), 0)
 
     @classmethod
@@ -149,6 +150,8 @@ class KReverseLink(PacedAgent):
     def on_request_message(self, j: int, message: Request) -> None:
         """When Request(h) received at node i from node j."""
         h = message.height
+        if j not in self.height and j not in self.forming:  # deviation 11
+            raise self.refuse(j, message)
         if j in self.awaiting_info:  # l. 1
             return
         self.height[j] = h  # l. 2
@@ -165,6 +168,8 @@ class KReverseLink(PacedAgent):
     def on_token(self, j: int, message: Token) -> None:
         """When Token(h) received at node i from node j."""
         h = message.height
+        if j not in self.height and j not in self.forming:  # deviation 11
+            raise self.refuse(j, message)
         self.tokens += 1  # l. 1-2
         self.height[j] = h  # l. 3
         self.come_below(h, j)  # l. 4-7
@@ -174,6 +179,8 @@ class KReverseLink(PacedAgent):
     def on_link_info(self, j: int, message: LinkInfo) -> None:
         """When LinkInfo(h) received at node i from node j."""
         h = message.height
+        if j not in self.height and j not in self.forming:  # deviation 11
+            raise self.refuse(j, message)
         if j in self.forming:
             if self.forming.pop(j) != self.my_height:  # l. 2, 4
                 self.send(j, LinkInfo(self.my_height))  # l. 3
@@ -260,20 +267,20 @@ class KReverseLink(PacedAgent):
             self.status = CRITICAL  # l. 12
             self.enter()  # l. 13
             return
-        self.send_token(head)  # l. 3-8
+        self.send_token(head, self.token())  # l. 3-8
         if not self.tokens and self.queue:  # l. 9
             self.send(head, Request(self.my_height))  # l. 10
 
-    def send_token(self, head: int) -> None:
+    def send_token(self, head: int, token: Message) -> None:
         """Lines 3-8 of GiveTokenToNext, which forwarding shares."""
         self.tokens -= 1  # l. 3-5
         self.next = self.node if self.tokens else head
         expected = self.height[head] = lower_than(self.my_height, head)  # l. 6
         self.awaiting_info.setdefault(head, []).append(expected)  # l. 7
-        self.send(head, self.token())  # l. 8
+        self.send(head, token)  # l. 8
 
     def token(self) -> Message:
-        """What a token looks like when it leaves this node."""
+        """A token that was asked for."""
         return Token(self.my_height)
 
     def raise_height(self) -> None:
@@ -296,7 +303,7 @@ class KReverseLink(PacedAgent):
 
     def is_sink(self) -> bool:
         """Whether every link is incoming."""
-        return is_lowest(self.my_height, self.height)
+        return bool(self.height) and self.my_height < min(self.height.values())
 
     def leads_on(self) -> bool:
         """Whether the link to `next` is there and outgoing."""

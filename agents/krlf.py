@@ -1,12 +1,12 @@
-"""KRLF, KRL with token forwarding: a token that nobody asks for is passed on, and meets those who wait elsewhere.
+"""KRLF, KRL with token forwarding: a token that is not asked for is passed on, and meets nodes that wait elsewhere.
 
 J. E. Walter, G. Cao, M. Mohanty: A K-Mutual Exclusion Algorithm for Wireless Ad Hoc Networks. POMC 2001, section 4.4
 and "Pseudocode for KRL with token forwarding" in its appendix, whose line numbers the comments cite. What is not here
 is as in `agents.krl`. A token that has been used never rests, except with a node that has no neighbours, so messages
-are sent even when nobody asks.
+are sent even when no node asks.
 
 Deviations from the printed pseudocode, besides those of `agents.krl`: lines 4-5 of release are missing in print, and
-are taken to be lines 3-4 of KRL's; a node without neighbours keeps its token until somebody uses it; line 3 of
+are taken to be lines 3-4 of KRL's; a node without neighbours keeps its token until a node uses it; line 3 of
 PickLowest is garbled, and is taken to mean the lowest of the neighbours not visited yet, as section 4.4 says; a token
 in use by the node's own critical section is not forwarded when another arrives.
 """
@@ -43,13 +43,15 @@ class KReverseLinkForwarding(KReverseLink):
 
     def on_token(self, j: int, message: Token) -> None:
         """When Token(h) received at node i from node j."""
+        if j not in self.height and j not in self.forming:  # as in KRL, before anything changes
+            raise self.refuse(j, message)
         self.visited.add(j)  # l. 1
         super().on_token(j, message)  # l. 2-10
         if not self.queue and self.idle_tokens():  # l. 11
             self.forward_token()  # l. 12
 
     def on_return(self, peer: int, message: Message) -> None:
-        """A token that comes back goes on, if nobody here wants it."""
+        """A token that comes back is forwarded, if no request waits here."""
         super().on_return(peer, message)
         if message.units and not self.queue and self.idle_tokens():
             self.forward_token()
@@ -65,12 +67,18 @@ class KReverseLinkForwarding(KReverseLink):
 
     def forward_token(self) -> None:
         """Procedure PickLowest&ForwardToken()."""
-        if not self.height:  # nobody to forward it to
-            return
+        head = self.pick_lowest()  # l. 1-4
+        if head is not None:
+            self.send_token(head, self.token())  # l. 5-10
+
+    def pick_lowest(self) -> int | None:
+        """Lines 1-4: the lowest neighbour not visited yet; None for a node without neighbours."""
+        if not self.height:
+            return None
         fresh = {k: height for k, height in self.height.items() if k not in self.visited}
         if not fresh:  # l. 1
             self.visited.clear()  # l. 2
             fresh = self.height
         head = lowest(fresh)  # l. 3
         self.visited.add(head)  # l. 4
-        self.send_token(head)  # l. 5-10
+        return head

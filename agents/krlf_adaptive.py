@@ -6,10 +6,10 @@ forwarded based on its view of the load on the system. In this scheme, if a proc
 on the system, it will not forward the token." The paper says no more; what follows is ours.
 
 A node perceives the load without a clock: whenever a token becomes free here, by a release or because one that was
-forwarded arrives, it notes whether anybody was waiting for it. The share of its last `window` notes is its view of the
-load. A token that comes free after a release, with nobody waiting, is sent on for that share of `max_hops` hops, and
-rests where they end, as KRL's tokens do; with no hops at all it stays. Whoever receives it with hops left and nobody
-waiting sends it on, and counts them down.
+forwarded arrives, it notes whether a request was waiting for it. The share of yes among its last `window` notes is its
+view of the load. A token that comes free after a release, with no request waiting, is forwarded for that share of
+`max_hops` hops, and rests where they end, as KRL's tokens do; with no hops at all it stays. A node that receives it
+with hops left and no request waiting forwards it, and counts the hops down.
 
 Deviations: those of `agents.krl` and `agents.krlf`.
 """
@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from agents import rl
-from agents.contract import CRITICAL
-from agents.krl import Initial, KParameters
+from agents.contract import CRITICAL, REMAINDER
+from agents.krl import Initial, KParameters, KReverseLink
 from agents.krlf import KReverseLinkForwarding
 from agents.message import Message
 from agents.rl import LinkInfo, Request
@@ -29,7 +29,7 @@ from agents.rl import LinkInfo, Request
 
 @dataclass(frozen=True, slots=True)
 class Token(rl.Token):
-    """The privilege to enter the critical section, and how many hops it still goes if nobody wants it.
+    """The privilege to enter the critical section, and how many hops it still goes if no node wants it.
 
     `hops` counts the hop to the receiver, so it is 0 for a token that was asked for.
     """
@@ -68,45 +68,47 @@ class KReverseLinkAdaptive(KReverseLinkForwarding):
         super().__init__(node, initial, parameters)
         self.window = parameters.window
         self.max_hops = parameters.max_hops
-        self.notes: list[bool] = []  # whether somebody was waiting when a token came free, the latest last
-        self.hops = 0  # how far the token at hand is to be forwarded if nobody wants it
+        self.notes: list[bool] = []  # whether a request was waiting when a token came free, the latest last
 
     def on_release(self) -> None:
-        """When node i releases the CS."""
+        """When node i releases the CS: as KRLF, with a number of hops."""
         self.require(CRITICAL, "release")
         self.note_load()
-        self.hops = self.worthwhile_hops()
-        super().on_release()
+        if self.queue:  # l. 1
+            self.give_token_to_next()
+        else:
+            self.forward_for(self.worthwhile_hops())  # l. 3
+        self.status = REMAINDER  # l. 6
+        self.lower_if_highest()
 
     def on_token(self, j: int, message: rl.Token) -> None:
-        """When Token(h, hops) received at node i from node j."""
+        """When Token(h, hops) received at node i from node j: as KRLF, counting the hops down."""
         assert isinstance(message, Token), "this algorithm has no other"
+        if j not in self.height and j not in self.forming:  # before the load is noted: a refused event changes nothing
+            raise self.refuse(j, message)
         if message.hops:
             self.note_load()
-        self.hops = message.hops - 1
-        super().on_token(j, message)
+        hops = 0 if self.queue else message.hops - 1  # a token that is wanted here goes no further
+        self.visited.add(j)  # l. 1
+        KReverseLink.on_token(self, j, message)  # l. 2-10
+        if not self.queue and self.idle_tokens():  # l. 11
+            self.forward_for(hops)  # l. 12
 
     def on_return(self, peer: int, message: Message) -> None:
-        """A token that comes back rests, if nobody here wants it."""
-        self.hops = 0
-        super().on_return(peer, message)
+        """A token that comes back rests, if no request waits here."""
+        KReverseLink.on_return(self, peer, message)
 
-    def give_token_to_next(self) -> None:
-        """A token that was asked for goes to who asked, and no further."""
-        self.hops = 0
-        super().give_token_to_next()
-
-    def forward_token(self) -> None:
-        """Forward a token if it has hops left; otherwise it rests here."""
-        if self.hops > 0:
-            super().forward_token()
+    def forward_for(self, hops: int) -> None:
+        """Forward a token for so many hops; with none left it rests here."""
+        if hops > 0 and (head := self.pick_lowest()) is not None:
+            self.send_token(head, Token(self.my_height, hops))
 
     def token(self) -> Message:
-        """A token says how far it goes."""
-        return Token(self.my_height, self.hops)
+        """A token that was asked for goes no further."""
+        return Token(self.my_height, 0)
 
     def note_load(self) -> None:
-        """A token comes free: note whether anybody is waiting for it."""
+        """A token comes free: note whether a request waits for it."""
         self.notes = [*self.notes, bool(self.queue)][-self.window :]
 
     def worthwhile_hops(self) -> int:

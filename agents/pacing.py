@@ -1,11 +1,12 @@
 """Pacing: how often a node of a link-reversal algorithm may change its height because all its links lead one way.
 
-The papers' nodes do so at once. In a part of the network that has no token every node is a sink in turn and raises its
-height for ever, as fast as messages travel: two nodes alone never fall silent. Where holders lower their heights (KRL),
-so does a part in which every node is one. With `raise_interval` a node that has raised its height, or lowered it, rests
-for so long before it does the same again. A node that may not raise its height may be a sink, which the papers' nodes
-never are between two events, so it asks nobody: its `next` is itself, and when it wakes up, or a neighbour turns out to
-be lower after all, it asks anew. Without the parameter, as in the papers' model, nothing changes.
+The papers' nodes do so at once. In a component that has no token every node is a sink in turn and raises its height for
+ever, as fast as messages travel: two nodes alone never fall silent. Where holders lower their heights (KRL), the same
+happens in a component in which every node is a holder. With `raise_interval` a node that has raised its height, or
+lowered it, rests for so long before it does the same again. A node that may not raise its height may be a sink, which
+the papers' nodes never are between two events. It then asks no neighbour: its `next` is itself, and when its rest is
+over, or a neighbour turns out to be lower after all, it asks anew. Without the parameter, as in the papers' model,
+nothing changes.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ class PacedAgent(Agent):
         self.rest_ticks = round(parameters.raise_interval * TICKS)
         self.resting: set[str] = set()  # of RAISE and LOWER, what it may not do yet
 
-    def must_rest(self, deed: str) -> bool:
+    def must_rest(self, change: str) -> bool:
         """Whether the last time is too recent to do it again; if not, this time begins a new rest."""
-        if deed in self.resting:
+        if change in self.resting:
             return True
         if self.rest_ticks:
-            self.resting.add(deed)
-            self.set_timer(deed, self.rest_ticks)
+            self.resting.add(change)
+            self.set_timer(change, self.rest_ticks)
         return False
 
     def on_timer(self, name: str) -> None:

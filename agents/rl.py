@@ -17,7 +17,10 @@ Deviations from the printed pseudocode, each with a run that fails without it (t
    after the case above the request is never sent again and the node starves. Here a `next` outside N counts as
    reversed. A token holder, whose `next` is itself, never forwards.
 3. That is not enough if the first neighbour to come back is the old `next`: it is in N and below, so the request that
-   could not be sent never is. Here a node that has nobody to ask points `next` at itself, as nobody else.
+   could not be sent never is. Here a node that has no neighbour to ask points `next` at itself.
+4. A message from a node that is neither in N nor forming a link is refused with a `PeerError`. In print it would write
+   height[j] for a j outside N, and LinkInfo line 1 would take j into N. With reliable FIFO links and announced changes
+   there is no such message (tests/agents/test_rl_defects.py sends one by hand).
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from random import Random
 from typing import Any, ClassVar, Self
 
 from agents.contract import CRITICAL, REMAINDER, WAITING, Demand, Graph
-from agents.heights import Height, by_distance, is_lowest, lower_than, lowest, raised
+from agents.heights import Height, by_distance, lower_than, lowest, raised
 from agents.message import Message
 from agents.pacing import RAISE, UNPACED, PacedAgent, PacedParameters
 
@@ -89,7 +92,7 @@ class ReverseLink(PacedAgent):
 
     @classmethod
     def blank(cls, node: int, parameters: Any) -> Initial:
-        """A node that comes back knows nobody; it is raised as soon as it finds itself a sink."""
+        """A node that restarts knows no neighbour; it raises its height as soon as it finds itself a sink."""
         return Initial((0, 0, node), (), False)
 
     @classmethod
@@ -108,7 +111,7 @@ class ReverseLink(PacedAgent):
         """When node i requests access to the CS."""
         self.require(REMAINDER, "request")
         self.status = WAITING  # l. 1
-        self.queue.append(self.node)  # l. 2: nobody else enqueues i, so it is not there yet
+        self.queue.append(self.node)  # l. 2: only i itself enqueues i, so it is not there yet
         if not self.token_holder:  # l. 3
             if len(self.queue) == 1:  # l. 4: later requests ride on the first
                 self.forward_request()
@@ -125,6 +128,8 @@ class ReverseLink(PacedAgent):
     def on_request_message(self, j: int, message: Request) -> None:
         """When Request(h) received at node i from node j."""
         h = message.height
+        if j not in self.height and j not in self.forming:  # deviation 4
+            raise self.refuse(j, message)
         if j in self.awaiting_info:  # l. 1: sent before j had the token; j asks again if it still waits
             return
         self.height[j] = h  # l. 2
@@ -133,17 +138,16 @@ class ReverseLink(PacedAgent):
         if self.token_holder:  # l. 4
             if self.status is REMAINDER and self.queue:  # l. 5
                 self.give_token_to_next()
-        elif self.leads_on():  # then it is no sink
-            if self.queue == [j]:  # l. 8
-                self.forward_request()  # l. 9
         elif self.is_sink():  # l. 7
             self.raise_height()
-        elif self.queue:  # l. 8, whose link to `next` is reversed
+        elif self.queue == [j] or (self.queue and not self.leads_on()):  # l. 8
             self.forward_request()  # l. 9
 
     def on_token(self, j: int, message: Token) -> None:
         """When Token(h) received at node i from node j."""
         h = message.height
+        if j not in self.height and j not in self.forming:  # deviation 4
+            raise self.refuse(j, message)
         self.token_holder = True  # l. 1
         self.height[j] = h  # l. 2
         lowered = lower_than(h, self.node)
@@ -155,6 +159,8 @@ class ReverseLink(PacedAgent):
     def on_link_info(self, j: int, message: LinkInfo) -> None:
         """When LinkInfo(h) received at node i from node j."""
         h = message.height
+        if j not in self.height and j not in self.forming:  # deviation 4
+            raise self.refuse(j, message)
         if j in self.forming:
             if self.forming.pop(j) != self.my_height:  # l. 2, 4
                 self.send(j, LinkInfo(self.my_height))  # l. 3
@@ -190,10 +196,9 @@ class ReverseLink(PacedAgent):
         self.forming[peer] = self.my_height  # l. 2-3
 
     def on_return(self, peer: int, message: Message) -> None:
-        """A message that could not be delivered comes back, after its link has failed; the paper has no such thing.
+        """A message that could not be delivered comes back, after its link has failed; the paper has no such event.
 
-        Only the token matters: whom it was sent to is gone. The node holds it again, as if its lowest neighbour had
-        just sent it.
+        Only the token matters. The node holds it again, as if its lowest neighbour had just sent it.
         """
         if isinstance(message, Token):
             self.token_holder = True
@@ -248,8 +253,12 @@ class ReverseLink(PacedAgent):
     # -- conditions --------------------------------------------------------------------------------------------------
 
     def is_sink(self) -> bool:
-        """Whether every link is incoming (definition 3); not so for a node without links (deviation 1)."""
-        return is_lowest(self.my_height, self.height)
+        """Whether every link is incoming (definition 3); not so for a node without links (deviation 1).
+
+        An outgoing link to `next`, as a node has nearly always, settles it without a look at the others.
+        """
+        heights, mine = self.height, self.my_height
+        return heights.get(self.next, mine) >= mine and bool(heights) and mine < min(heights.values())
 
     def leads_on(self) -> bool:
         """Whether the link to `next` is there (deviation 2) and outgoing."""

@@ -1,9 +1,9 @@
-"""RL on SimPy, as one would write it there: the yardstick for the testbed's own simulator.
+"""RL on SimPy, written as SimPy's manual suggests: the testbed's own simulator is compared with it.
 
 The same agents, graph and random streams as in the testbed, and no checks. Every node has an inbox, a process that
-takes messages out of it, and a process for its application; every message is a process that waits for the hop delay
+takes messages out of it, and a process for its application. Every message is a process that waits for the hop delay
 and puts it into the receiver's inbox, which is how SimPy's manual models latency (examples, "Event Latency").
-`CallbackNetwork` does without those processes, for whoever would have written it so.
+`CallbackNetwork` uses callbacks instead of those processes, which is faster.
 """
 
 from __future__ import annotations
@@ -13,55 +13,55 @@ from typing import Any
 
 import simpy
 
-from agents.contract import ENTER, SEND, Agent
+from agents.contract import TICKS, Agent
 from agents.message import Message
-from analysis.events import TICKS
-from testbed.runtime.initial_state import Beginning
-from testbed.scenario.schema import Scenario
+from agents.outputs import ENTER, SEND
+from testbed.backends.repetition import Repetition
 from testbed.randomness import Streams
 from testbed.runtime.application import Application
+from testbed.scenario.schema import Scenario
 
 Process = Generator[simpy.Event, Any, None]
 
 
 class Network:
-    """All nodes and what is counted over them; ends when as many entries as asked for are made and all are served."""
+    """All nodes and their counts; ends when the entries asked for have been made and no request is pending."""
 
     def __init__(self, scenario: Scenario, streams: Streams) -> None:
         self.env = simpy.Environment()
         self.hop = scenario.delays.hop.sampler(streams.of("delay"))
-        self.inputs = self.messages = self.open = 0
+        self.inputs = self.messages = self.pending = 0
         self.waits: list[float] = []
         self.served = self.env.event()
         assert scenario.entries is not None, "the comparison is as long as its entries"
         self._enough_entries = scenario.entries
-        beginning = Beginning(scenario, streams)
+        repetition = Repetition(scenario, streams)
         self.nodes = [
-            Node(self, beginning.agent(node), Application(node, scenario.workload, streams))
+            Node(self, repetition.agent(node), Application(node, scenario.workload.load(), streams))
             for node in range(scenario.nodes)
         ]
 
     @property
     def stopping(self) -> bool:
-        """Whether nobody may ask any more."""
+        """Whether no more requests may be made."""
         return len(self.waits) >= self._enough_entries
 
     def run(self) -> None:
-        """Let everything happen."""
+        """Run until all requests are served."""
         self.env.run(until=self.served)
 
     def send(self, source: int, target: int, message: Message) -> None:
-        """Put a message on its way."""
+        """Send a message."""
         self.messages += 1
         self.env.process(self.latency(source, target, message))
 
     def latency(self, source: int, target: int, message: Message) -> Process:
-        """The process of one message: it takes its time and is there."""
+        """The process of one message: it arrives after the hop delay."""
         yield self.env.timeout(self.hop())
         self.nodes[target].inbox.put((source, message))
 
     def results(self) -> dict[str, float]:
-        """What is to be compared with the testbed."""
+        """The metrics to compare with the testbed's."""
         entries = len(self.waits)
         return {
             "messages_per_cs": self.messages / entries,
@@ -70,10 +70,10 @@ class Network:
 
 
 class CallbackNetwork(Network):
-    """The same with less of SimPy: a message is a timeout whose callback fills the inbox."""
+    """The same without processes for messages: a message is a timeout whose callback fills the inbox."""
 
     def send(self, source: int, target: int, message: Message) -> None:
-        """Put a message on its way."""
+        """Send a message."""
         self.messages += 1
         inbox = self.nodes[target].inbox
 
@@ -112,7 +112,7 @@ class Node:
             if network.stopping:
                 return
             asked = env.now
-            network.open += 1
+            network.pending += 1
             network.inputs += 1
             self.admitted = env.event()
             self.agent.on_request(application.demand)
@@ -120,17 +120,17 @@ class Node:
             yield self.admitted
             network.waits.append(env.now - asked)
             yield env.timeout(application.cs_time())
-            network.open -= 1
+            network.pending -= 1
             network.inputs += 1
             self.agent.on_release()
             self.carry_out()
             if network.stopping:
-                if not network.open:
+                if not network.pending:
                     network.served.succeed()
                 return
 
     def carry_out(self) -> None:
-        """Do what the agent asks for."""
+        """Carry out the outputs of the agent."""
         for op, peers, message in self.agent.outbox:
             if op is SEND:
                 for peer in peers:

@@ -20,7 +20,7 @@ def random_k_stage(seed: int, agent: type[KReverseLink] = KReverseLink) -> tuple
 
 
 def play(seed: int, agent: type[KReverseLink] = KReverseLink, *, static: bool = False) -> Stage:
-    """Random requests, releases, deliveries and link changes; then no more changes, and everybody is served."""
+    """Random requests, releases, deliveries and link changes; then no more changes, and every request is served."""
     stage, graph, rng, k = random_k_stage(seed, agent)
     for _ in range(rng.randint(0, 400)):
         choice = rng.random()
@@ -39,7 +39,7 @@ def play(seed: int, agent: type[KReverseLink] = KReverseLink, *, static: bool = 
 
 
 def settle(stage: Stage, rng: Random, k: int, limit: int = 20_000) -> None:
-    """Deliver and release until nobody waits or is inside. Tokens that are forwarded never come to rest."""
+    """Deliver and release until no node waits or is inside. Tokens that are forwarded never come to rest."""
     for _ in range(limit):
         if not stage.waiting() and not stage.inside:
             return

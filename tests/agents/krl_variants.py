@@ -5,6 +5,7 @@ from agents.heights import Height, is_highest, lower_than, lowest
 from agents.krl import KReverseLink
 from agents.krlf import KReverseLinkForwarding
 from agents.krlf_adaptive import KReverseLinkAdaptive
+from agents.message import Message
 from agents.rl import LinkInfo, Request, Token
 
 # -- each deviation undone, the others kept ----------------------------------------------------------------------------
@@ -34,7 +35,7 @@ class StaleNext(KReverseLink):
 
 
 class ReturningNext(KReverseLink):
-    """Deviation 3 undone: a node that has nobody to ask keeps its old `next`."""
+    """Deviation 3 undone: a node that has no neighbour to ask keeps its old `next`."""
 
     def forward_request(self) -> None:
         if self.height:
@@ -83,10 +84,10 @@ class AskingHolder(KReverseLink):
 
 
 class KeptNext(KReverseLink):
-    """Deviation 8 undone: `next` points at who got the token, although others are kept."""
+    """Deviation 8 undone: `next` points at the node that got the token, although others are kept."""
 
-    def send_token(self, head: int) -> None:
-        super().send_token(head)
+    def send_token(self, head: int, token: Message) -> None:
+        super().send_token(head, token)
         self.next = head
 
 
@@ -114,13 +115,13 @@ class LostAcknowledgement(KReverseLink):
 class KeptToken(KReverseLink):
     """GiveTokenToNext without line 3: numTokens--."""
 
-    def send_token(self, head: int) -> None:
-        super().send_token(head)
+    def send_token(self, head: int, token: Message) -> None:
+        super().send_token(head, token)
         self.tokens += 1
 
 
 class ForgottenRequest(KReverseLink):
-    """GiveTokenToNext without lines 9-10: nobody asks for the token back."""
+    """GiveTokenToNext without lines 9-10: the token is not asked for again."""
 
     def give_token_to_next(self) -> None:
         super().give_token_to_next()
@@ -150,17 +151,27 @@ class NeverResting(KReverseLinkForwarding):
 
 
 class NeverServing(KReverseLinkForwarding):
-    """Every token is forwarded, whoever waits."""
+    """Every token is forwarded, although requests wait."""
 
     def give_token_to_next(self) -> None:
         self.forward_token()
 
 
 class Hoarding(KReverseLinkAdaptive):
-    """A token that arrives with no hops left stays, whoever waits."""
+    """A token that was asked for stays where it arrives, although requests wait there."""
+
+    stays = False
+
+    def on_token(self, j: int, message: Token) -> None:
+        self.stays = not message.hops
+        super().on_token(j, message)
+
+    def on_release(self) -> None:
+        self.stays = False
+        super().on_release()
 
     def give_token_to_next(self) -> None:
-        if self.hops >= 0:
+        if not self.stays:
             super().give_token_to_next()
 
 

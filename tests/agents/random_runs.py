@@ -1,11 +1,15 @@
 """Random runs in the papers' model: drawn from a number, run on the simulator, judged by the checks."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from analysis.audit import Live, LiveAudit
-from testbed.backends.sim.simulation import run_repetition
+import pytest
+
+from analysis.audit import BatchedAudit
+from testbed.backends.sim.simulation import Simulation
+from testbed.randomness import Streams
 from testbed.scenario.schema import Scenario
 
 MIN_NODES, MIN_ENTRIES, MIN_CHANGES = 8, 40, 15
@@ -58,8 +62,8 @@ def draw_scenario(seed: int, **fixed: Any) -> Scenario:
 def run_once(seed: int, **fixed: Any) -> Run:
     """Draw a scenario, run it, judge it."""
     scenario = draw_scenario(seed, **fixed)
-    audit = LiveAudit()
-    run_repetition(scenario, 0, Live(audit), lambda share: None)
+    audit = BatchedAudit()
+    Simulation(scenario, Streams(scenario.seed, 0), audit).run_all(lambda share: None)
     failures = {name: one["offenders"] for name, one in audit.verdicts().items() if one["verdict"] != "ok"}
     return Run(seed, scenario, audit.metrics(), failures)
 
@@ -68,3 +72,28 @@ def spread(values: list[float]) -> str:
     """Least, median and greatest, for the record."""
     ordered = sorted(values)
     return f"{ordered[0]:g} / {ordered[len(ordered) // 2]:g} / {ordered[-1]:g}"
+
+
+def large_runs(count: int, first_seed: int, algorithm_of: Callable[[int], Any], record_property: Any) -> None:
+    """Judge so many runs of at least `MIN_NODES` nodes, `MIN_ENTRIES` entries and `MIN_CHANGES` link changes."""
+    runs: list[Run] = []
+    seed = first_seed
+    while len(runs) < count:
+        run = run_once(seed, algorithm=algorithm_of(seed))
+        assert not run.failures, f"seed {seed}: {run.failures}"
+        seed += 1
+        large = run.metrics["entries"] >= MIN_ENTRIES and run.link_changes >= MIN_CHANGES
+        if large and run.scenario.nodes >= MIN_NODES:
+            runs.append(run)
+    record_property(
+        f"{runs[0].scenario.algorithm.name}, {len(runs)} runs, least / median / greatest",
+        f"nodes {spread([run.scenario.nodes for run in runs])}, "
+        f"entries {spread([run.metrics['entries'] for run in runs])}, "
+        f"link changes {spread([run.link_changes for run in runs])}, "
+        f"messages {spread([sum(run.metrics['messages'].values()) for run in runs])}",
+    )
+
+
+BATCH = 500
+in_batches = pytest.mark.parametrize("batch", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 3))])
+"""2,000 runs of each algorithm, of which the suite makes a quarter; the rest by hand."""

@@ -51,7 +51,7 @@ def random_stage(rng: Random, nodes: int, agent: type[ReverseLink] = ReverseLink
 
 
 def play(stage: Stage, graph: Graph, rng: Random, steps: int) -> None:
-    """Random requests, releases, deliveries and link changes; then no more changes, and everybody is served."""
+    """Random requests, releases, deliveries and link changes; then no more changes, and every request is served."""
     for _ in range(steps):
         choice = rng.random()
         idle = [node for node, agent in stage.agents.items() if agent.status is Status.REMAINDER]
@@ -83,7 +83,7 @@ def change_link(stage: Stage, graph: Graph, rng: Random) -> None:
 
 
 def settle(stage: Stage, rng: Random) -> None:
-    """Deliver everything and let everybody leave, until nobody waits."""
+    """Deliver everything and let every node leave, until no request is pending."""
     for _ in range(10 * len(stage.agents)):
         stage.deliver_all(rng)
         check_always(stage)

@@ -35,7 +35,7 @@ class StaleNext(ReverseLink):
 
 
 class ReturningNext(ReverseLink):
-    """Deviations 1 and 2 without deviation 3: a node that has nobody to ask keeps its old `next`."""
+    """Deviations 1 and 2 without deviation 3: a node that has no neighbour to ask keeps its old `next`."""
 
     def forward_request(self) -> None:
         if self.height:
@@ -83,7 +83,7 @@ class NeverStruck(ReverseLink):
 
 
 class ForgottenRequest(ReverseLink):
-    """GiveTokenToNext without line 7: the token goes, and nobody asks for it back."""
+    """GiveTokenToNext without line 7: the token goes, and is not asked for again."""
 
     def give_token_to_next(self) -> None:
         self.next = self.queue.pop(0)

@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from dataclasses import astuple
 from random import Random
 
-from agents.contract import ENTER, ONE_UNIT, SEND, Agent, Status
+from agents.contract import ONE_UNIT, Agent, Status
 from agents.message import Message
+from agents.outputs import Enter, Send
 
 
 class Stage:
@@ -100,16 +101,16 @@ class Stage:
         agent = self.agents[node]
         self.script.append(f"{node}: {what}")
         event(agent)
-        for op, a, b in agent.take_outputs():
-            if op == SEND:
-                self.script.append(f"     Send {shown(b)} to {a}")
-                self.channels[node, a].append(b)
-            elif op == ENTER:
+        for output in agent.take_outputs():
+            if isinstance(output, Send):
+                self.script.append(f"     Send {shown(output.message)} to {output.peer}")
+                self.channels[node, output.peer].append(output.message)
+            elif isinstance(output, Enter):
                 self.script.append("     EnterCS")
                 self.inside.add(node)
                 self.entries += 1
             else:
-                raise AssertionError(f"the stage cannot {op.name}")
+                raise AssertionError(f"the stage cannot {output}")
 
 
 def shown(message: Message) -> str:

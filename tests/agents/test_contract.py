@@ -13,15 +13,16 @@ from hypothesis import strategies as st
 
 import agents
 from agents.codec import Codec
-from agents.contract import ONE_UNIT, SEND, Agent, Needs, Status
+from agents.contract import ONE_UNIT, Agent, Needs, Status
 from agents.errors import MisuseError, PeerError
 from agents.message import HEADER_WORDS, Message, fixed_words
+from agents.outputs import Send
 from agents.registry import ALGORITHMS
 from agents.rl import Request, Token
-from analysis.audit import Live, LiveAudit
+from analysis.audit import BatchedAudit
 from testbed.backends.sim.simulation import Simulation
-from testbed.scenario.schema import Scenario
 from testbed.randomness import Streams
+from testbed.scenario.schema import Scenario
 
 every_algorithm = pytest.mark.parametrize("name", ALGORITHMS)
 
@@ -40,7 +41,7 @@ def simulation(name: str, seed: int = 3) -> Simulation:
             "trace": "events",
         }
     )
-    return Simulation(scenario, Streams(seed, 0), Live(LiveAudit()))
+    return Simulation(scenario, Streams(seed, 0), BatchedAudit())
 
 
 @every_algorithm
@@ -141,7 +142,7 @@ def test_a_returned_token_is_never_dropped_in_silence(name):
             agent.on_return(0, token)
         return
     agent.on_return(0, token)
-    units = sum(message.units for op, _, message in agent.take_outputs() if op is SEND)
+    units = sum(one.message.units for one in agent.take_outputs() if isinstance(one, Send))
     assert agent.units + units == token.units
 
 

@@ -4,16 +4,17 @@ from random import Random
 
 import pytest
 
-from agents.contract import ENTER, ONE_UNIT, SEND
+from agents.contract import ONE_UNIT
 from agents.errors import PeerError
 from agents.heights import lowered
 from agents.krl import Initial, KParameters, KReverseLink
 from agents.krlf import KReverseLinkForwarding
 from agents.message import Message
+from agents.outputs import Enter, Send
 from agents.rl import LinkInfo, Request, Token
 from analysis import stats
+from testbed.experiments.measure import measure
 from testbed.network.graph import random_connected
-from testbed.experiments.grid import Job, spread
 from testbed.scenario.schema import Scenario
 
 
@@ -23,7 +24,7 @@ def node(height, neighbours, *, tokens=0, agent=KReverseLink):
 
 
 def outputs(agent) -> list:
-    return [(peer, message) if op is SEND else op for op, peer, message in agent.take_outputs()]
+    return [(one.peer, one.message) if isinstance(one, Send) else one for one in agent.take_outputs()]
 
 
 # -- the appendix ------------------------------------------------------------------------------------------------------
@@ -31,7 +32,7 @@ def outputs(agent) -> list:
 
 @pytest.mark.parametrize("k", [1, 3, 9, 19])
 def test_initial_heights(k):
-    """Nodes 0 to k-1 hold a token; every other node has a way down, and every holder somebody above it."""
+    """Nodes 0 to k-1 hold a token; every other node has a way down, and every holder a neighbour above it."""
     graph = random_connected(20, 40, Random(k)).adjacency()
     starts = KReverseLink.initial(graph, KParameters(k))
     assert [start.tokens for start in starts] == [1] * k + [0] * (20 - k)
@@ -55,7 +56,7 @@ def test_a_token_is_given_from_within_the_cs_if_there_is_another():
     """Request, line 5: (status = CRITICAL) and (numTokens > 1)."""
     agent = node((0, 0), [(0, 1, 1), (0, 1, 2)], tokens=2)
     agent.on_request(ONE_UNIT)
-    assert outputs(agent) == [ENTER]
+    assert outputs(agent) == [Enter()]
     agent.on_receive(1, Request((0, 1, 1)))
     assert outputs(agent) == [(1, Token((0, 0, 5)))]
     agent.on_receive(2, Request((0, 1, 2)))
@@ -144,7 +145,7 @@ def test_a_token_in_use_is_not_forwarded():
 
 
 def test_a_lonely_node_keeps_its_token():
-    """There is nobody to forward it to."""
+    """There is no neighbour to forward it to."""
     agent = node((0, 0), [], tokens=1, agent=KReverseLinkForwarding)
     agent.on_request(ONE_UNIT)
     agent.on_release()
@@ -169,7 +170,7 @@ def waiting(name: str, connectivity: float) -> float:
         {"name": "s", "algorithm": {"name": name, "k": 3}, "nodes": 30, "topology": topology,
          "workload": {"rate": 0.1}, "duration": 2000.0, "trace": "metrics"}
     )  # fmt: skip
-    results = spread([Job(scenario, repetition) for repetition in range(5)], "")
+    results = [measure(scenario, repetition) for repetition in range(5)]
     assert all(check["verdict"] == "ok" for one in results for check in one["checks"].values())
     return stats.mean([one["metrics"]["waiting_time"]["mean"] for one in results])
 

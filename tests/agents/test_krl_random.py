@@ -1,4 +1,4 @@
-"""The KRL family under random graphs, schedules and link changes: at most k inside, k tokens, everybody served."""
+"""The KRL family under random graphs, schedules and link changes: at most k inside, k tokens, every request served."""
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -8,33 +8,18 @@ from agents.registry import ALGORITHMS
 from testbed.runtime.driver import AgentError
 from tests.agents.k_stage import play
 from tests.agents.krl_variants import MUTANTS
-from tests.agents.random_runs import MIN_CHANGES, MIN_ENTRIES, MIN_NODES, run_once, spread
+from tests.agents.random_runs import BATCH, in_batches, large_runs, run_once
 from tests.agents.rl_variants import registered
 from tests.testbed.simulate import ALL_OK, simulate
 
-RUNS, BATCHES = 2_000, 4
 every = pytest.mark.parametrize("name", ["krl", "krlf", "krlf-adaptive"])
 
 
 @every
-@pytest.mark.parametrize("batch", range(BATCHES))
-def test_two_thousand_random_runs(name, batch, record_property):
-    """Theorems 1 and 2: at least 2,000 runs of 8 or more nodes, 40 or more entries, 15 or more link changes."""
-    runs = []
-    seed = batch * 1_000_000
-    while len(runs) < RUNS // BATCHES:
-        run = run_once(seed, algorithm={"name": name, "k": seed % 4 + 1})
-        assert not run.failures, f"seed {seed}: {run.failures}"
-        seed += 1
-        large = run.metrics["entries"] >= MIN_ENTRIES and run.link_changes >= MIN_CHANGES
-        if large and run.scenario.nodes >= MIN_NODES:
-            runs.append(run)
-    record_property(
-        f"{name}, {len(runs)} runs, least / median / greatest",
-        f"nodes {spread([run.scenario.nodes for run in runs])}, "
-        f"entries {spread([run.metrics['entries'] for run in runs])}, "
-        f"link changes {spread([run.link_changes for run in runs])}",
-    )
+@in_batches
+def test_random_runs(name, batch, record_property):
+    """Theorems 1 and 2."""
+    large_runs(BATCH, batch * 1_000_000, lambda seed: {"name": name, "k": seed % 4 + 1}, record_property)
 
 
 @every
@@ -62,8 +47,8 @@ def test_mutants_are_caught(name, mutant):
 
 
 @every
-def test_a_part_with_a_token_goes_on(name):
-    """Cut in two, both parts go on if both have tokens; the rest is served after the heal."""
+def test_a_component_with_a_token_goes_on(name):
+    """Cut in two, both components go on if both have tokens; the rest is served after the heal."""
     faults = [{"at": 100.0, "kind": "cut", "group": [0, 1, 2, 3]}, {"at": 200.0, "kind": "heal"}]
     run = simulate(algorithm={"name": name, "k": 2}, faults=faults, workload={"rate": 0.1})
     assert [event for event in run.diary.of("enter") if 110 < event["t"] < 200]

@@ -4,12 +4,13 @@ from functools import cache
 
 import pytest
 
-from agents.contract import ONE_UNIT, SEND
+from agents.contract import ONE_UNIT
 from agents.krl import Initial
 from agents.krlf_adaptive import AdaptiveParameters, KReverseLinkAdaptive, Token
+from agents.outputs import Send
 from agents.rl import Request
 from analysis import stats
-from testbed.experiments.grid import Job, spread
+from testbed.experiments.measure import measure
 from testbed.scenario.schema import Scenario
 
 
@@ -19,7 +20,8 @@ def node(*neighbours, tokens=0, **parameters):
 
 
 def sent_tokens(agent) -> list:
-    return [(a, b.hops) for op, a, b in agent.take_outputs() if op is SEND and isinstance(b, Token)]
+    sent = [one for one in agent.take_outputs() if isinstance(one, Send)]
+    return [(one.peer, one.message.hops) for one in sent if isinstance(one.message, Token)]
 
 
 def use_token(agent) -> None:
@@ -38,7 +40,7 @@ def test_at_low_load_a_token_stays():
 
 
 def test_the_hops_are_the_share_of_yes():
-    """Two of four notes say that somebody waited: half of max_hops."""
+    """Two of four notes say that a request waited: half of max_hops."""
     agent = node((0, 1, 1), (0, 1, 2), tokens=1, window=4, max_hops=6)
     agent.notes = [True, True, True, False]
     use_token(agent)
@@ -47,7 +49,7 @@ def test_the_hops_are_the_share_of_yes():
 
 
 def test_hops_are_counted_down_and_the_token_rests():
-    """Nobody wants it on its way."""
+    """No node wants it on its way."""
     agent = node((0, 1, 1), (0, 2, 2))
     agent.on_receive(2, Token((0, 2, 2), 3))
     assert sent_tokens(agent) == [(1, 2)]
@@ -59,7 +61,7 @@ def test_hops_are_counted_down_and_the_token_rests():
 
 
 def test_a_token_that_was_asked_for_is_no_sign_of_load():
-    """It always finds somebody waiting, at any load."""
+    """It always finds a request waiting, at any load."""
     agent = node((0, -1, 1), (0, 2, 2))
     agent.on_request(ONE_UNIT)
     agent.on_receive(1, Token((0, -1, 1), 0))
@@ -94,7 +96,7 @@ def measured(name: str, rate: float, connectivity: float) -> tuple[float, float]
         {"name": "s", "algorithm": {"name": name, "k": 3}, "nodes": 30, "topology": topology,
          "workload": {"rate": rate}, "duration": 2000.0, "trace": "metrics"}
     )  # fmt: skip
-    metrics = [one["metrics"] for one in spread([Job(scenario, repetition) for repetition in range(3)], "")]
+    metrics = [one["metrics"] for one in [measure(scenario, repetition) for repetition in range(3)]]
     return (
         stats.mean([one["waiting_time"]["mean"] for one in metrics]),
         stats.mean([one["messages_per_cs"] for one in metrics]),

@@ -1,4 +1,4 @@
-"""Pacing: changing heights at most so often, which parts without a token, or full of them, need, starves nobody."""
+"""Pacing: components without a token, or full of tokens, change heights at most so often, and no node starves."""
 
 from itertools import pairwise
 
@@ -12,8 +12,8 @@ from tests.testbed.simulate import ALL_OK, simulate
 PACED = [name for name, agent in ALGORITHMS.items() if issubclass(agent, PacedAgent)]
 every = pytest.mark.parametrize("name", PACED)
 
-PART = [4, 5, 6, 7]
-CUT = [{"at": 100.0, "kind": "cut", "group": PART}, {"at": 300.0, "kind": "heal"}]
+COMPONENT = [4, 5, 6, 7]
+CUT = [{"at": 100.0, "kind": "cut", "group": COMPONENT}, {"at": 300.0, "kind": "heal"}]
 
 
 def paced(name: str, interval: float, k: int = 1) -> dict[str, object]:
@@ -22,7 +22,7 @@ def paced(name: str, interval: float, k: int = 1) -> dict[str, object]:
 
 
 @every
-@pytest.mark.parametrize("batch", range(2))
+@pytest.mark.parametrize("batch", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_random_runs(name, batch):
     """Safe and live under link changes, whatever the interval."""
     for seed in range(batch * 200, batch * 200 + 200):
@@ -31,15 +31,15 @@ def test_random_runs(name, batch):
 
 
 @every
-def test_a_part_without_a_token_is_paced(name):
-    """Nobody in it raises more often than once an interval; without one they raise as fast as messages travel."""
+def test_a_component_without_a_token_is_paced(name):
+    """No node raises more often than once an interval; without one they raise as fast as messages travel."""
     raises = {}
     for interval in (0.0, 20.0):
-        # Hardly a request, so that all that is sent in the part is the raising of heights.
+        # Hardly a request, so that all that is sent in the component is the raising of heights.
         run = simulate(algorithm=paced(name, interval), faults=CUT, workload={"rate": 1e-9})
         assert run.verdicts == ALL_OK
-        sent = [one for one in run.diary.of("send") if one["node"] in PART and 101 < one["t"] < 300]
-        raises[interval] = {node: sorted({one["t"] for one in sent if one["node"] == node}) for node in PART}
+        sent = [one for one in run.diary.of("send") if one["node"] in COMPONENT and 101 < one["t"] < 300]
+        raises[interval] = {node: sorted({one["t"] for one in sent if one["node"] == node}) for node in COMPONENT}
     assert max(map(len, raises[0.0].values())) > 40
     gaps = [b - a for times in raises[20.0].values() for a, b in pairwise(times)]
     assert gaps
@@ -47,8 +47,8 @@ def test_a_part_without_a_token_is_paced(name):
 
 
 @pytest.mark.parametrize("name", [name for name in PACED if name != "rl"])
-def test_a_part_in_which_everybody_holds_a_token_is_paced(name):
-    """Nobody in it lowers its height more often than once an interval. RL has one token, and no such parts."""
+def test_a_component_in_which_every_node_holds_a_token_is_paced(name):
+    """No node lowers its height more often than once an interval. RL has one token, and no such components."""
     cut = [{"at": 100.0, "kind": "cut", "group": [0, 1]}, {"at": 300.0, "kind": "heal"}]
     times = {}
     for interval in (0.0, 20.0):
@@ -64,10 +64,12 @@ def test_a_part_in_which_everybody_holds_a_token_is_paced(name):
 
 
 @every
-def test_requests_made_in_a_part_without_a_token_are_served_after_the_heal(name):
-    """A node that rests asks nobody, and must not forget to."""
+def test_requests_made_in_a_component_without_a_token_are_served_after_the_heal(name):
+    """A node that rests does not ask, and must not forget to ask afterwards."""
     run = simulate(algorithm=paced(name, 20.0), faults=CUT, workload={"rate": 0.1})
-    waiting = {event["node"] for event in run.diary.of("request") if 120 < event["t"] < 290 and event["node"] in PART}
+    waiting = {
+        event["node"] for event in run.diary.of("request") if 120 < event["t"] < 290 and event["node"] in COMPONENT
+    }
     assert waiting
     assert run.verdicts == ALL_OK
 

@@ -4,19 +4,20 @@ from random import Random
 
 import pytest
 
-from agents.contract import ENTER, ONE_UNIT, SEND, Status
+from agents.contract import ONE_UNIT, Status
 from agents.errors import PeerError
 from agents.message import Message
+from agents.outputs import Enter, Send
 from agents.raymond_tree import RaymondTree, Request, Token, TreeParameters
-from testbed.runtime.driver import AgentError
 from testbed.network.graph import random_connected
+from testbed.runtime.driver import AgentError
 from tests.agents.random_runs import run_once
 from tests.agents.rl_variants import registered
 from tests.testbed.simulate import ALL_OK, simulate
 
 
 def outputs(agent: RaymondTree) -> list[tuple]:
-    return [(peer, type(message)) if op == SEND else op for op, peer, message in agent.take_outputs()]
+    return [(one.peer, type(one.message)) if isinstance(one, Send) else one for one in agent.take_outputs()]
 
 
 def test_the_tree_is_breadth_first_from_node_0():
@@ -58,10 +59,10 @@ def test_the_token_goes_to_the_head_and_is_asked_back():
 
 
 def test_a_holder_that_asks_enters_and_keeps_requests_waiting():
-    """The holder enters at once; whoever asks meanwhile gets the token when it leaves."""
+    """The holder enters at once; a node that asks meanwhile gets the token when it leaves."""
     agent = RaymondTree(0, holder=0)
     agent.on_request(ONE_UNIT)
-    assert outputs(agent) == [ENTER]
+    assert outputs(agent) == [Enter()]
     agent.on_receive(3, Request())
     assert outputs(agent) == []
     agent.on_release()
@@ -86,7 +87,7 @@ def test_a_foreign_message_is_refused():
 
 
 def test_random_runs():
-    """Over changing routes: safe, one token, in order, everybody served, in 300 random runs."""
+    """Over changing routes: safe, one token, in order, every request served, in 300 random runs."""
     for seed in range(300):
         run = run_once(seed, algorithm="raymond-tree")
         assert not run.failures, f"seed {seed}: {run.failures}"

@@ -1,4 +1,4 @@
-"""Links that fail with messages in transit: what carries units comes back, and nobody starves of it."""
+"""Links that fail with messages in transit: what carries units comes back, and no node starves because of it."""
 
 from random import Random
 
@@ -6,9 +6,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from agents.contract import ONE_UNIT, SEND, Needs, Status
+from agents.contract import ONE_UNIT, Needs, Status
 from agents.krl import KParameters
 from agents.krlf_adaptive import AdaptiveParameters
+from agents.outputs import Send
 from agents.pacing import PacedParameters
 from agents.registry import ALGORITHMS
 from agents.rl import Initial, LinkInfo, Request, ReverseLink, Token
@@ -71,7 +72,7 @@ def _settle(stage: Stage, rng: Random, limit: int = 20_000) -> None:
 @given(seed=st.integers(0, 2**32))
 @example(seed=0)
 def test_any_schedule_with_breaking_links(name, seed):
-    """No token is lost or doubled, and everybody is served once links stay."""
+    """No token is lost or doubled, and every request is served once links stay."""
     assert play(seed, name).waiting() == []
 
 
@@ -81,7 +82,7 @@ def test_a_returned_token_puts_the_node_below_its_neighbours():
     agent.on_return(4, Token((0, 3, 5)))
     assert agent.token_holder
     assert agent.my_height == (0, 0, 5)
-    assert agent.take_outputs() == [(SEND, 1, LinkInfo((0, 0, 5))), (SEND, 2, LinkInfo((0, 0, 5)))]
+    assert agent.take_outputs() == [Send(1, LinkInfo((0, 0, 5))), Send(2, LinkInfo((0, 0, 5)))]
     assert agent.next == 5
 
 
@@ -92,13 +93,13 @@ def test_a_returned_token_goes_to_who_waits():
     agent.on_request(ONE_UNIT)
     agent.take_outputs()
     agent.on_return(4, Token((0, 3, 5)))
-    sent = [(peer, message) for op, peer, message in agent.take_outputs() if op is SEND]
+    sent = [(one.peer, one.message) for one in agent.take_outputs() if isinstance(one, Send)]
     assert (7, Token((0, 0, 5))) in sent
     assert not agent.token_holder
 
 
 def test_a_lonely_node_keeps_a_returned_token():
-    """It has nobody to come below."""
+    """It has no neighbour to come below."""
     agent = ReverseLink(5, Initial((0, 3, 5), (), False))
     agent.on_return(4, Token((0, 3, 5)))
     assert agent.token_holder

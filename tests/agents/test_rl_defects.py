@@ -4,7 +4,9 @@ from random import Random
 
 import pytest
 
-from agents.rl import ReverseLink
+from agents.errors import PeerError
+from agents.message import Message
+from agents.rl import Initial, LinkInfo, Request, ReverseLink, Token
 from testbed.runtime.driver import AgentError
 from tests.agents.random_runs import run_once
 from tests.agents.rl_stage import play, random_stage
@@ -40,6 +42,19 @@ def test_deviation_3_a_next_that_returns():
     with pytest.raises(AssertionError, match=r"starved: \[3\]"):
         play_stage(ReturningNext)
     play_stage(ReverseLink)
+
+
+@pytest.mark.parametrize("message", [Request((0, 9, 7)), Token((0, 9, 7)), LinkInfo((0, 9, 7))])
+def test_deviation_4_a_message_from_a_stranger(message: Message):
+    """A node that is neither a neighbour nor forming a link is refused, and nothing changes."""
+    agent = ReverseLink(5, Initial((0, 2, 5), ((0, 1, 1),), holds_token=False))
+    before = agent.state()
+    with pytest.raises(PeerError, match=f"node 5: unexpected {type(message).__name__} from node 7"):
+        agent.on_receive(7, message)
+    assert agent.state() == before
+    agent.on_link_up(7)
+    agent.on_receive(7, LinkInfo((0, 9, 7)))
+    assert sorted(agent.height) == [1, 7]
 
 
 def test_the_deviations_mend_the_run():

@@ -4,10 +4,11 @@ from random import Random
 
 import pytest
 
-from agents.contract import ENTER, ONE_UNIT, SEND, Status
+from agents.contract import ONE_UNIT, Status
 from agents.errors import MisuseError, PeerError
 from agents.heights import by_distance, is_lowest, raised
 from agents.message import Message
+from agents.outputs import Enter, Send
 from agents.rl import Initial, LinkInfo, Request, ReverseLink, Token
 from testbed.network.graph import random_connected
 from tests.agents.rl_stage import check_quiet, figure_a, figure_stage, play, random_stage, snapshot
@@ -21,7 +22,10 @@ def node(height, neighbours, *, holds=False, i=5) -> ReverseLink:
 
 def outputs(agent: ReverseLink) -> list[tuple[str, object, object]]:
     """Take what the agent has asked for, with readable names."""
-    return [("send", a, b) if op == SEND else ("enter", a, b) for op, a, b in agent.take_outputs()]
+    return [
+        ("send", one.peer, one.message) if isinstance(one, Send) else ("enter", None, None)
+        for one in agent.take_outputs()
+    ]
 
 
 def sends(agent: ReverseLink) -> list[tuple[int, Message]]:
@@ -321,7 +325,7 @@ def test_a_sink_raises_its_height_above_its_lowest_neighbours():
     """4.3, RaiseHeight lines 1-3: h1 is one more than the least around; h2 is below those that share it."""
     assert raised((0, 5, 9), {1: (0, 7, 1), 2: (1, 4, 2), 3: (1, 2, 3)}) == (1, 1, 9)
     assert raised((0, 5, 9), {1: (3, 7, 1), 2: (4, 4, 2)}) == (4, 3, 9)
-    assert raised((0, 5, 9), {1: (0, 7, 1)}) == (1, 5, 9), "nobody shares the new h1: h2 stays"
+    assert raised((0, 5, 9), {1: (0, 7, 1)}) == (1, 5, 9), "no neighbour shares the new h1: h2 stays"
 
 
 def test_raise_height_strikes_those_now_below_and_asks_again():
@@ -462,7 +466,7 @@ def test_the_dag_is_token_oriented_iff_there_is_no_sink():
 
 
 def test_heights_by_distance_mark_what_cannot_be_reached():
-    """A node with no way to the root starts above everybody."""
+    """A node with no way to the root starts above all others."""
     assert by_distance({0: (1,), 1: (0,), 2: ()}, 0) == [(0, 0, 0), (0, 1, 1), (0, 3, 2)]
 
 
@@ -470,7 +474,7 @@ def test_a_blank_node_joins_like_a_new_one():
     """A node that comes back empty learns its neighbours by LinkInfo and is raised until it has a way out."""
     agent = ReverseLink(5, ReverseLink.blank(5, None))
     agent.on_request(ONE_UNIT)
-    assert sends(agent) == [], "nobody to ask yet"
+    assert sends(agent) == [], "no neighbour to ask yet"
     agent.on_link_up(1)
     outputs(agent)
     agent.on_receive(1, LinkInfo((2, 4, 1)))
@@ -482,4 +486,4 @@ def test_enter_is_an_output_of_its_own():
     """The driver tells an entry from a message by the operation alone."""
     agent = node((0, 0), [], holds=True)
     agent.on_request(ONE_UNIT)
-    assert agent.outbox == [(ENTER, None, None)]
+    assert agent.take_outputs() == [Enter()]

@@ -1,4 +1,4 @@
-"""RL under random graphs, schedules and link changes: safe, one token, everybody served."""
+"""RL under random graphs, schedules and link changes: safe, one token, every request served."""
 
 from random import Random
 
@@ -8,32 +8,15 @@ from hypothesis import strategies as st
 
 from testbed.runtime.driver import AgentError
 from tests.agents import random_runs
-from tests.agents.random_runs import MIN_CHANGES, MIN_ENTRIES, MIN_NODES, run_once, spread
+from tests.agents.random_runs import BATCH, in_batches, large_runs, run_once
 from tests.agents.rl_stage import play, random_stage
 from tests.agents.rl_variants import MUTANTS, registered
 
-RUNS, BATCHES = 2_000, 4
 
-
-@pytest.mark.parametrize("batch", range(BATCHES))
-def test_two_thousand_random_runs(batch, record_property):
-    """Theorems 1 and 2: at least 2,000 runs of 8 or more nodes, 40 or more entries, 15 or more link changes."""
-    runs = []
-    seed = batch * 1_000_000
-    while len(runs) < RUNS // BATCHES:
-        run = run_once(seed)
-        assert not run.failures, f"seed {seed}: {run.failures}"
-        seed += 1
-        large = run.metrics["entries"] >= MIN_ENTRIES and run.link_changes >= MIN_CHANGES
-        if large and run.scenario.nodes >= MIN_NODES:
-            runs.append(run)
-    record_property(
-        f"{len(runs)} runs, least / median / greatest",
-        f"nodes {spread([run.scenario.nodes for run in runs])}, "
-        f"entries {spread([run.metrics['entries'] for run in runs])}, "
-        f"link changes {spread([run.link_changes for run in runs])}, "
-        f"messages {spread([sum(run.metrics['messages'].values()) for run in runs])}",
-    )
+@in_batches
+def test_random_runs(batch, record_property):
+    """Theorems 1 and 2."""
+    large_runs(BATCH, batch * 1_000_000, lambda seed: "rl", record_property)
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
