@@ -4,34 +4,35 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.batches import (
+from analysis.batched import (
     ENTERED,
     EXITED,
     NOTED,
     RECEIVED,
     REQUESTED,
     SENT,
+    BatchedListener,
     Move,
     MoveListener,
-    Noting,
     Step,
     StepListener,
 )
-from analysis.checks import CHECKS, LIVE_CHECKS, Check
+from analysis.checks import BATCHED_CHECKS, CHECKS, Check
+from analysis.dispatch import Fan, defines, heeds
 from analysis.events import KINDS, LEVELS
-from analysis.listener import Fan, Listener, defines, heeds, method_name
+from analysis.listener import Listener, method_name
 from analysis.metrics import Metrics
-from analysis.network import Network, frames_per_entry
+from analysis.network import NetworkMetrics, frames_per_entry
 
 
 class Audit(Fan):
-    """Passes every event to the metrics and to the checks that care for its kind."""
+    """Passes every event to the metrics and to the checks that need its kind. For logs; on line, see the subclasses."""
 
-    def __init__(self, checks: tuple[type[Check], ...] = CHECKS) -> None:
-        self._metrics, self._network = Metrics(), Network()
+    def __init__(self, *others: Listener, checks: tuple[type[Check], ...] = CHECKS) -> None:
+        self._metrics, self._network = Metrics(), NetworkMetrics()
         self._checks = [check() for check in checks]
-        self.parts: tuple[Listener, ...] = (self._metrics, self._network, *self._checks)
-        super().__init__(*self.parts)
+        self._judges: tuple[Listener, ...] = (self._metrics, self._network, *self._checks)
+        super().__init__(*self._judges, *others)
 
     def metrics(self) -> dict[str, Any]:
         """What was measured."""
@@ -43,29 +44,63 @@ class Audit(Fan):
         return {check.name: check.verdict().as_dict() for check in self._checks}
 
     def so_far(self) -> str:
-        """A few words for who watches: how far it has come, and what has gone wrong."""
+        """For a progress line: how many entries there were, and which checks have failed."""
         broken = [check.name for check in self._checks if check.offences]
         return f"{self._metrics.entries} entries, {', '.join(broken) + ' FAILED' if broken else 'no offence'}"
 
 
-class LiveAudit(Audit):
-    """An audit for `Live` to tell: what happens most, it takes in batches."""
+class EventAudit(Audit):
+    """An audit of a run while it goes on, and other listeners to it, such as its log: for backends in real time.
 
-    def __init__(self) -> None:
-        super().__init__(LIVE_CHECKS)
-        self.steps: list[Step] = []
-        self.moves: list[Move] = []
-        self.takes_steps = [part for part in self.parts if isinstance(part, StepListener)]
-        self.takes_moves = [part for part in self.parts if isinstance(part, MoveListener)]
+    It receives every event, messages included, whatever the scenario's trace level; so the checks and metrics are given
+    the highest level.
+    """
+
+    def __init__(self, *others: Listener, checks: tuple[type[Check], ...] = CHECKS) -> None:
+        super().__init__(*others, checks=checks)
+        self._start_judges, self._start_others = Fan(*self._judges).start, Fan(*others).start
+
+    def start(self, t: int, node: None, version: int, trace: str, needs: str, over_radio: bool, assumes_connected: bool,
+              capacity: int, warmup: int, units: list[int], links: list[list[int]]) -> None:  # fmt: skip
+        network = (needs, over_radio, assumes_connected, capacity, warmup, units, links)
+        self._start_judges(t, node, version, LEVELS[-1], *network)
+        self._start_others(t, node, version, trace, *network)
+
+
+class BatchedAudit(EventAudit, BatchedListener):
+    """Receives frequent events as notes: for backends in virtual time (`analysis.batched`).
+
+    The driver counts messages itself and passes the sums at the end (`sent`); it checks their order itself and reports
+    those out of order (`disorder`); and it notes messages that carry units, which are few. The other listeners, such as
+    a log of every event, receive everything as it happens; if they want every message, `each_message` is true, and
+    `others` is None if none of them needs what is noted.
+    """
+
+    def __init__(self, *others: Listener) -> None:
+        super().__init__(*others, checks=BATCHED_CHECKS)
+        self._steps: list[Step] = []
+        self._moves: list[Move] = []
+        self._step_listeners = [one for one in self._judges if isinstance(one, StepListener)]
+        self._move_listeners = [one for one in self._judges if isinstance(one, MoveListener)]
+        self.note_step, self.note_move = self._steps.append, self._moves.append
+        self.others = Fan(*others) if any(heeds(one, name) for one in others for name in NOTED) else None
+        self.each_message = any(heeds(one, name) for one in others for name in ("send", "recv"))
+        batched = (*self._step_listeners, *self._move_listeners)
+        for name in map(method_name, KINDS):
+            if any(heeds(one, name) for one in batched) and not defines(BatchedAudit, name):
+                self._pass_on(name, (*self._judges, *others), first=self.settle)
+        for name in ("sent", "sent_cut_off", "disorder"):
+            self._pass_on(name, self._judges)
+        self._pass_on("relay", others)
 
     def settle(self) -> None:
-        """Let everybody take what is in the batches."""
-        for step_listener in self.takes_steps:
-            step_listener.take_steps(self.steps)
-        for move_listener in self.takes_moves:
-            move_listener.take_moves(self.moves)
-        self.steps.clear()
-        self.moves.clear()
+        """Let checks and metrics take the notes in the batches."""
+        for step_listener in self._step_listeners:
+            step_listener.take_steps(self._steps)
+        for move_listener in self._move_listeners:
+            move_listener.take_moves(self._moves)
+        self._steps.clear()
+        self._moves.clear()
 
     def metrics(self) -> dict[str, Any]:
         """What was measured."""
@@ -76,53 +111,6 @@ class LiveAudit(Audit):
         """What every check says."""
         self.settle()
         return super().verdicts()
-
-
-class Told(Fan):
-    """An audit, and others, of a run that is told event by event, messages included."""
-
-    def __init__(self, audit: Audit, *others: Listener) -> None:
-        super().__init__(audit, *others)
-        self.audit = audit
-        self._start_others = Fan(*others).start
-
-    def start(self, t: int, node: None, version: int, trace: str, needs: str, capacity: int, warmup: int,
-              units: list[int], links: list[list[int]]) -> None:  # fmt: skip
-        self.audit.start(t, node, version, LEVELS[-1], needs, capacity, warmup, units, links)
-        self._start_others(t, node, version, trace, needs, capacity, warmup, units, links)
-
-
-class Live(Fan, Noting):
-    """What a driver tells everything to: an audit and, if anybody else wants to know, others.
-
-    A run is mostly messages, so the audit is not told of each. The driver counts them and tells the sums at the end
-    (`sent`); it sees for itself that they arrive in order and tells of those that do not (`disorder`); and it tells of
-    messages that carry units, which are few. Those and the steps of applications it may note (`note_step`, `note_move`)
-    instead of telling the audit: they are taken in batches, before anything else that matters to those who take them,
-    and whenever somebody asks to `settle`. The others, such as a recorder of every event, are told of everything as it
-    happens, and of all messages: if they want to know, `each_message` is true. `others` is None if none of them cares
-    for what is noted.
-    """
-
-    def __init__(self, audit: LiveAudit, *others: Listener) -> None:
-        super().__init__(*audit.parts, *others)
-        self.audit = audit
-        self.others = Fan(*others) if any(heeds(one, name) for one in others for name in NOTED) else None
-        self._start_others = Fan(*others).start
-        self.settle, self.note_step, self.note_move = audit.settle, audit.steps.append, audit.moves.append
-        self.each_message = any(heeds(one, name) for one in others for name in ("send", "recv"))
-        for name in map(method_name, KINDS):
-            if any(heeds(part, name) for part in (*audit.takes_steps, *audit.takes_moves)) and not defines(Live, name):
-                self._pass_on(name, (*audit.parts, *others), first=audit.settle)
-        for name in ("sent", "sent_cut_off", "disorder"):
-            self._pass_on(name, audit.parts)
-        self._pass_on("relay", others)
-
-    def start(self, t: int, node: None, version: int, trace: str, needs: str, capacity: int, warmup: int,
-              units: list[int], links: list[list[int]]) -> None:  # fmt: skip
-        hears = LEVELS[-1]  # enough for everything that the audit checks
-        self.audit.start(t, node, version, hears, needs, capacity, warmup, units, links)
-        self._start_others(t, node, version, trace, needs, capacity, warmup, units, links)
 
     def request(self, t: int, node: int, units: int, priority: int) -> None:
         self.note_step((REQUESTED, t, node, units))

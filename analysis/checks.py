@@ -1,7 +1,7 @@
 """Verdicts: what must hold in every run, checked event by event, on line and from a log alike.
 
-Each check listens to one repetition. A check that fails keeps the first offending events; one whose events the log does
-not hold says `not checked`, never `ok`.
+Each check listens to one repetition. A check that fails keeps the first offending events. If the log does not hold the
+events that a check needs, its verdict is `not checked`, never `ok`.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from analysis.batches import ENTERED, REQUESTED, SENT, Move, MoveListener, Step, StepListener
-from analysis.events import SESSION, TICKS, supports
+from agents.contract import TICKS
+from analysis.batched import ENTERED, REQUESTED, SENT, Move, MoveListener, Step, StepListener
+from analysis.events import SESSION, supports
 from analysis.listener import Listener
 
 OK, FAILED, NOT_CHECKED = "ok", "failed", "not checked"
 MAX_OFFENDERS = 5
 INJECTED = ("fault", "crash")
-"""Why a message may be lost without blame: the scenario asked for it."""
+"""Reasons for a lost message that are no offence: the scenario asked for it."""
 
 
 @dataclass
@@ -34,6 +35,14 @@ class Verdict:
         return {"verdict": self.verdict, "detail": self.detail, "offenders": self.offenders}
 
 
+class NetworkNeeds(NamedTuple):
+    """What the algorithm asks of the network, and what its links are, from the start of the log."""
+
+    needs: str
+    over_radio: bool
+    assumes_connected: bool
+
+
 class Check(Listener):
     """Base of the checks."""
 
@@ -41,7 +50,7 @@ class Check(Listener):
     needs_kind: ClassVar[str]
     """A kind of event without which the check cannot be made."""
     needs_stop: ClassVar[bool] = False
-    """Whether the check can say `ok` only of a run that came to its end."""
+    """Whether the verdict can be `ok` only for a run that came to its end."""
 
     def __init__(self) -> None:
         self.offenders: list[str] = []
@@ -49,20 +58,20 @@ class Check(Listener):
         self.trace: str | None = None
         self.stopped = False
 
-    def start(self, t: int, node: None, version: int, trace: str, needs: str, capacity: int, warmup: int,
-              units: list[int], links: list[list[int]]) -> None:  # fmt: skip
+    def start(self, t: int, node: None, version: int, trace: str, needs: str, over_radio: bool, assumes_connected: bool,
+              capacity: int, warmup: int, units: list[int], links: list[list[int]]) -> None:  # fmt: skip
         self.trace = trace
-        self.begin(needs, capacity, units, links)
+        self.begin(NetworkNeeds(needs, over_radio, assumes_connected), capacity, units, links)
 
-    def begin(self, needs: str, capacity: int, units: list[int], links: list[list[int]]) -> None:
-        """Take what the start event says."""
+    def begin(self, network: NetworkNeeds, capacity: int, units: list[int], links: list[list[int]]) -> None:
+        """Take the facts of the start event."""
 
     def stop(self, t: int, node: None, reason: str, units: list[int]) -> None:
         self.stopped = True
         self.end(t, reason, units)
 
     def end(self, t: int, reason: str, units: list[int]) -> None:
-        """Make what can be checked only at the end."""
+        """Check what can be checked only at the end."""
 
     def offend(self, t: int, what: str) -> None:
         """Note an offence."""
@@ -71,7 +80,7 @@ class Check(Listener):
             self.offenders.append(f"t={t / TICKS:g}: {what}")
 
     def verdict(self) -> Verdict:
-        """What the check says of what it heard so far."""
+        """What the check says of the events so far."""
         if self.trace is None:
             return Verdict(NOT_CHECKED, "the log has no start")
         if not supports(self.trace, self.needs_kind):
@@ -88,7 +97,7 @@ class Check(Listener):
 
 
 class Safety(StepListener, Check):
-    """At most `capacity` units in use at any instant, and only by nodes that asked."""
+    """At most `capacity` units in use at any instant, and only by nodes that requested them."""
 
     name = "safety"
     needs_kind = "enter"
@@ -100,7 +109,7 @@ class Safety(StepListener, Check):
         self.inside: dict[int, int] = {}
         self.in_use = self.peak = 0
 
-    def begin(self, needs: str, capacity: int, units: list[int], links: list[list[int]]) -> None:
+    def begin(self, network: NetworkNeeds, capacity: int, units: list[int], links: list[list[int]]) -> None:
         self.capacity = capacity
 
     def take_steps(self, steps: Iterable[Step]) -> None:
@@ -157,7 +166,7 @@ class Conservation(MoveListener, Check):
         self.total = self.lost_units = 0
         self.crashed: set[int] = set()
 
-    def begin(self, needs: str, capacity: int, units: list[int], links: list[list[int]]) -> None:
+    def begin(self, network: NetworkNeeds, capacity: int, units: list[int], links: list[list[int]]) -> None:
         self.held = list(units)
         self.total = sum(units)
         if self.total != capacity:
@@ -191,7 +200,7 @@ class Conservation(MoveListener, Check):
         if units:
             carried = self.in_transit.pop((node, peer, id), 0)
             if not carried and why == "crash" and peer in self.crashed:
-                return  # it had arrived, which its receiver did not live to say; what that held is lost already
+                return  # it had arrived, and was counted as lost when its receiver crashed
             if carried != units:
                 self.offend(t, f"message {id} of node {node} is lost but was not in transit with {units} units")
             if why not in INJECTED:
@@ -219,9 +228,9 @@ class Conservation(MoveListener, Check):
 class Starvation(StepListener, Check):
     """Every request is served by the end, unless its node crashed or its component holds no unit.
 
-    An algorithm that addresses any node may depend on one that it cannot reach, wherever the units are, and so may one
-    that assumes a connected network, over radio links, which do not fall without their peers' consent: there, a
-    partition at the end is excuse enough.
+    An algorithm that addresses any node may depend on a node that it cannot reach, wherever the units are. So may an
+    algorithm that assumes a connected network, over radio links: they do not fall before both ends agree. For these
+    algorithms, a partition at the end is an excuse.
     """
 
     name = "starvation"
@@ -234,13 +243,13 @@ class Starvation(StepListener, Check):
         self.excuses: dict[str, int] = {}
         self.accounted: set[int] = set()
         self.needs_all = False
-        self.parts = 1
+        self.components = 1
 
-    def begin(self, needs: str, capacity: int, units: list[int], links: list[list[int]]) -> None:
-        self.needs_all = needs in ("any node", "links, radio, connected")
+    def begin(self, network: NetworkNeeds, capacity: int, units: list[int], links: list[list[int]]) -> None:
+        self.needs_all = network.needs == "any node" or (network.over_radio and network.assumes_connected)
 
     def partition(self, t: int, node: None, parts: int, cut_off: list[int]) -> None:
-        self.parts = parts
+        self.components = parts
 
     def take_steps(self, steps: Iterable[Step]) -> None:
         waiting = self.waiting
@@ -264,7 +273,7 @@ class Starvation(StepListener, Check):
                 self._excuse("node crashed")
         elif component_units == 0:
             self._excuse("component holds no unit")
-        elif self.needs_all and self.parts > 1:
+        elif self.needs_all and self.components > 1:
             self._excuse("network partitioned")
         else:
             what = f"node {node} still waits since t={since / TICKS:g}"
@@ -292,11 +301,11 @@ class Order(Check):
     def __init__(self) -> None:
         super().__init__()
         self.over_links = True
-        self.flying: dict[tuple[int, int], deque[int]] = {}  # (sender, receiver) -> ids not yet arrived
-        self.fallen: dict[tuple[int, int], tuple[int, deque[int]]] = {}  # links gone with such ids, and when
+        self.flying: dict[tuple[int, int], deque[int]] = {}  # (sender, receiver) -> ids in transit
+        self.fallen: dict[tuple[int, int], tuple[int, deque[int]]] = {}  # links that fell with ids in transit, and when
 
-    def begin(self, needs: str, capacity: int, units: list[int], links: list[list[int]]) -> None:
-        self.over_links = needs == "links"
+    def begin(self, network: NetworkNeeds, capacity: int, units: list[int], links: list[list[int]]) -> None:
+        self.over_links = network.needs == "links" and not network.over_radio
         for a, b in links:
             self.flying[a, b] = deque()
             self.flying[b, a] = deque()
@@ -318,7 +327,7 @@ class Order(Check):
         if not self.over_links:
             return
         ids = self.flying.pop((node, peer), None)
-        if ids:  # they must come back before the link does
+        if ids:  # they must be returned before the link forms again
             self.fallen[node, peer] = (t, ids)
 
     def send(self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, fields: Any) -> None:
@@ -332,7 +341,7 @@ class Order(Check):
     def recv(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
         ids = self.flying.get((peer, node))
         while ids and ids[0] // SESSION < id // SESSION:
-            ids.popleft()  # of a session that is over; units would be missed by the conservation check
+            ids.popleft()  # of a session that is over; if they carried units, the conservation check fails
         if ids and ids[0] == id:
             ids.popleft()
         elif ids and id in ids:
@@ -345,7 +354,7 @@ class Order(Check):
         self._drop(t, node, peer, id)
 
     def lost(self, t: int, node: int, peer: int, id: int, type: str, units: int, why: str) -> None:
-        if why != "crash" or id in self.flying.get((node, peer), ()):  # else its receiver had it, and died
+        if why != "crash" or id in self.flying.get((node, peer), ()):  # else its receiver had it, and crashed
             self._drop(t, node, peer, id)
 
     def _drop(self, t: int, node: int, peer: int, id: int) -> None:
@@ -356,8 +365,8 @@ class Order(Check):
         self.offend(t, f"message {id} of node {node} to {peer} is lost or returned but was not in transit")
 
 
-class OrderAsTold(Check):
-    """The same on line, where the driver itself looks at the order of messages and tells what is wrong with it."""
+class OrderOnLine(Check):
+    """The same on line, where the driver itself checks the order of messages and reports those out of order."""
 
     name = Order.name
     needs_kind = Order.needs_kind
@@ -371,7 +380,7 @@ class OrderAsTold(Check):
 
 
 CHECKS: tuple[type[Check], ...] = (Safety, Conservation, Starvation, Order)
-LIVE_CHECKS: tuple[type[Check], ...] = (Safety, Conservation, Starvation, OrderAsTold)
+BATCHED_CHECKS: tuple[type[Check], ...] = (Safety, Conservation, Starvation, OrderOnLine)
 
 
 def combine(verdicts: list[dict[str, Any]]) -> dict[str, Any]:

@@ -1,12 +1,11 @@
 """The events a run logs: one versioned table of kinds and fields.
 
-Every event has `t` (ticks), `node` (or null where it concerns the whole run) and `kind`, then the fields of its kind in
-the order of this table. Readers ignore kinds and fields they do not know, so a newer log can be read by an older
-reader as long as the version is the same.
+Every event has `t` (ticks, `agents.contract.TICKS` to a time unit), `node` (or null where it concerns the whole run)
+and `kind`, then the fields of its kind in the order of this table. Readers ignore kinds and fields they do not know, so
+a newer log can be read by an older reader as long as the version is the same.
 """
 
-VERSION = 1
-TICKS = 10**9  # to a time unit of the scenario
+VERSION = 2
 SESSION = 10**9
 """Over radio links, `send.id` is a session's number times this plus the message's place in the session."""
 
@@ -15,7 +14,20 @@ LEVELS = ("metrics", "cs", "events")
 
 KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     # kind: (the lowest trace level that writes it, its fields)
-    "start": ("metrics", ("version", "trace", "needs", "capacity", "warmup", "units", "links")),
+    "start": (
+        "metrics",
+        (
+            "version",
+            "trace",
+            "needs",
+            "over_radio",
+            "assumes_connected",
+            "capacity",
+            "warmup",
+            "units",
+            "links",
+        ),
+    ),
     "stop": ("metrics", ("reason", "units")),
     "pending": ("metrics", ("since", "alive", "component", "component_units")),
     "frames": ("metrics", ("type", "count", "bytes")),
@@ -37,14 +49,22 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "return": ("events", ("peer", "id", "type", "units")),
     "timer": ("events", ("name",)),
 }
-"""What the kinds say, where the name does not: `start.units` and `stop.units` list what every node holds; `pending` is
-a request still open at the end, with whether its node lives, how many nodes its component has and how many units
-that component holds; `partition` says into how many parts the network has fallen and lists the nodes that can reach
-no unit, whenever that changes; `frames` sums up, at the end, what the link layers put on the air; `lateness` says,
-where time is real, how much later than it was due the medium passed datagrams on (mean, p50, p95, p99, max in
-milliseconds); `lost.node` sent the message; `link_down.lag` is how long the link was kept after its time because
-messages were in transit on it; `send.id` counts up from each sender to each receiver; `relay` is a node on the way
-passing on a message of an algorithm that addresses any node."""
+"""What the names do not say:
+
+- `start.needs` is what the algorithm addresses, "links" (neighbours) or "any node"; `over_radio` says whether link
+  layers find the links, `assumes_connected` whether the algorithm's paper assumes a connected network.
+- `start.units` and `stop.units` list what every node holds.
+- `pending` is a request still pending at the end: whether its node runs, how many nodes its component has, and how many
+  units that component holds.
+- `partition` comes whenever the network's components change: how many there are (`parts`), and which nodes can reach no
+  unit (`cut_off`).
+- `frames` sums up, at the end, what the link layers put on the air.
+- `lateness` says, where time is real, how much later than due the medium passed datagrams on: mean, p50, p95, p99 and
+  max in milliseconds.
+- `lost.node` sent the message.
+- `link_down.lag` is for how long the link was kept because messages were in transit on it.
+- `send.id` counts up from each sender to each receiver.
+- `relay` is a node between `source` and `target` that passes on a message of an algorithm that addresses any node."""
 
 
 def supports(trace: str, kind: str) -> bool:

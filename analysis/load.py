@@ -1,4 +1,4 @@
-"""Reads run directories: what a run was, what it said of itself, and its events.
+"""Reads run directories: what was run, what it wrote at its end, and its events.
 
 A run that was killed leaves a directory without a summary and perhaps with half a last line; both can be read.
 """
@@ -30,7 +30,7 @@ class Run:
     path: Path
     meta: dict[str, Any]
     summary: dict[str, Any] | None
-    """What the run wrote at its end, or None if it never got there."""
+    """What the run wrote at its end, or None if it did not come to its end."""
 
     @property
     def finished(self) -> bool:
@@ -45,7 +45,7 @@ class Run:
 
     @cached_property
     def audits(self) -> list[Audit]:
-        """The log of every repetition, measured and judged anew."""
+        """The log of every repetition, measured and judged again."""
         return [audit_log(folder / "events.jsonl") for folder in self.repetitions]
 
     def verdicts(self) -> dict[str, dict[str, Any]]:
@@ -78,7 +78,7 @@ def load_run(path: Path) -> Run:
 
 
 def _is(kind: Callable[[Path], bool], path: Path) -> bool:
-    """Whether there is such a thing; both tests raise an error only if they may not look."""
+    """Whether the path is of that kind; an error means that permissions do not let us see."""
     try:
         return kind(path)
     except OSError as error:
@@ -130,9 +130,9 @@ def audit_log(path: Path) -> Audit:
 
 
 def replay(path: Path, listener: Listener, *, started: bool = False) -> None:
-    """Pass the events of a log to a listener. Kinds it does not know are left out.
+    """Pass the events of a log to a listener, except those of unknown kinds.
 
-    A log begins with its start, unless it is told to have `started`: the log of one station is of a run that has.
+    A log begins with a start event, unless the caller says that the run has `started`: the log of one station has none.
     """
     for number, event in read_events(path):
         kind = event["kind"]

@@ -10,17 +10,19 @@ from array import array
 from collections.abc import Iterable
 from typing import Any
 
+from agents.contract import TICKS
 from analysis import stats
-from analysis.batches import ENTERED, REQUESTED, Step, StepListener
-from analysis.events import LEVELS, TICKS, supports
+from analysis.batched import ENTERED, REQUESTED, Step, StepListener
+from analysis.events import LEVELS, supports
+from analysis.metric_names import METRICS
 
 
 class Metrics(StepListener):
-    """Listens to one repetition and sums it up.
+    """Listens to one repetition and summarises it.
 
-    Waiting time runs from request to entry, response time from request to exit; the synchronization delay is the gap
-    between an exit and the next entry while somebody is waiting; concurrency is the mean number of units in use while
-    any is. Messages of nodes that can reach no unit have nothing to do with what an entry costs and are counted apart
+    Waiting time runs from request to entry, response time from request to exit. The synchronization delay is the gap
+    between an exit and the next entry while a node is waiting. Concurrency is the mean number of units in use while any
+    is. Messages of nodes that can reach no unit have nothing to do with what an entry costs and are counted apart
     (`messages_cut_off`). Times are in units of the scenario, not ticks.
     """
 
@@ -33,17 +35,17 @@ class Metrics(StepListener):
         self._warmup = 0
         self._counts = False  # whether the warmup was over at the last step
         self._begin = self._now = 0
-        self._requested: dict[int, int] = {}  # node -> when its open request was made
+        self._requested: dict[int, int] = {}  # node -> when its pending request was made
         self._inside: dict[int, tuple[int, int, int]] = {}  # node -> when it asked, since when it counts, its units
         self._waits, self._responses, self._gaps = array("q"), array("q"), array("q")
         self._entries: list[int] = []  # per node
-        self._freed_at: int | None = None  # the last exit, while somebody was waiting
-        self._busy_since = 0  # when the first of those inside entered, if that counts, or the end of the warmup
+        self._freed_at: int | None = None  # the last exit, if a node was waiting then
+        self._busy_since = 0  # since when any unit has been in use, but no earlier than the end of the warmup
         self._used = self._peak = 0
         self._busy_ticks = self._used_ticks = 0  # time that any unit was in use, and units times time
 
-    def start(self, t: int, node: None, version: int, trace: str, needs: str, capacity: int, warmup: int,
-              units: list[int], links: list[list[int]]) -> None:  # fmt: skip
+    def start(self, t: int, node: None, version: int, trace: str, needs: str, over_radio: bool, assumes_connected: bool,
+              capacity: int, warmup: int, units: list[int], links: list[list[int]]) -> None:  # fmt: skip
         self._trace = trace
         self._entries = [0] * len(units)
         self._begin = self._now = self._warmup = warmup
@@ -93,7 +95,7 @@ class Metrics(StepListener):
 
     @property
     def entries(self) -> int:
-        """How many counted so far."""
+        """How many entries have counted so far."""
         return len(self._waits)
 
     def evict(self, t: int, node: int) -> None:
@@ -102,11 +104,11 @@ class Metrics(StepListener):
     def crash(self, t: int, node: int, units: int) -> None:
         self._requested.pop(node, None)
         self._leave(t, node)
-        if not self._requested:  # whoever the gap was measured for is gone
+        if not self._requested:  # no other node waits, so there is no gap to measure
             self._freed_at = None
 
     def _leave(self, t: int, node: int) -> int:
-        """A node is no longer in its critical section, if it was; returns when it asked."""
+        """A node is no longer in its critical section, if it was; returns when it made its request."""
         asked, counted_from, units = self._inside.pop(node, (t, t, 0))
         self._used -= units
         if t > counted_from:
@@ -179,9 +181,10 @@ def _spread(ticks: array[int]) -> dict[str, float | None]:
 def summarise(repetitions: list[dict[str, Any]]) -> dict[str, Any]:
     """Metrics over repetitions: the mean of the repetitions' means with its 95 % confidence interval.
 
-    Percentiles are the means of the repetitions' own; max is the greatest of all.
+    Percentiles are the means of the repetitions' percentiles; max is the greatest of all. Without repetitions, every
+    metric is there and has no value.
     """
-    return {name: _over([repetition[name] for repetition in repetitions]) for name in _names(repetitions)}
+    return {name: _over([repetition[name] for repetition in repetitions]) for name in _names(repetitions) or METRICS}
 
 
 def _names(dicts: list[dict[str, Any]]) -> list[str]:
@@ -198,7 +201,7 @@ def _over(values: list[Any]) -> dict[str, Any]:
             **{name: _mean_and_ci([value[name] for value in values])["mean"] for name in first if name.startswith("p")},
             "max": max(largest, default=None),
         }
-    if isinstance(first, dict):  # by type: a type that a repetition never sent counts as none
+    if isinstance(first, dict):  # by type: a type that a repetition never sent counts as 0
         return {name: _mean_and_ci([value.get(name, 0) for value in values]) for name in sorted(_names(values))}
     return _mean_and_ci(values)
 

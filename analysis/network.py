@@ -1,4 +1,4 @@
-"""What the network was like during a repetition: how dense, how often it changed, whether it fell apart.
+"""What the network was like during a repetition: how dense, how often it changed, whether it was partitioned.
 
 Averages are over time, from the end of the warmup to the end of the run.
 """
@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from analysis.events import LEVELS, TICKS, supports
+from agents.contract import TICKS
+from analysis.events import LEVELS, supports
 from analysis.listener import Listener
 
 
 class Level:
-    """A quantity that jumps now and then, averaged over time."""
+    """A quantity that changes at some instants, averaged over time."""
 
     def __init__(self, value: float, t: int) -> None:
         self.value = value
@@ -21,7 +22,7 @@ class Level:
         self._sum = 0.0
 
     def change(self, t: int, value: float) -> None:
-        """It is `value` from t on."""
+        """From t on, it is `value`."""
         if t > self._since:
             self._sum += self.value * (t - self._since)
             self._since = t
@@ -33,31 +34,31 @@ class Level:
         return self._sum / (end - begin) if end > begin else None
 
 
-class Network(Listener):
-    """Listens to one repetition and sums up its network."""
+class NetworkMetrics(Listener):
+    """Listens to one repetition and summarises its network."""
 
     def __init__(self) -> None:
         self._trace = LEVELS[0]
-        self._is_routed = False
+        self._has_links = True
         self._nodes = 1
         self._warmup = self._now = 0
         self._changes = 0
         self._frames: dict[str, int] = {}
         self._bytes = 0
         self._lateness_ms: dict[str, float] | None = None
-        self._there: set[tuple[int, int]] = set()  # links, the smaller node first
-        self._links = self._parts = self._partitioned = Level(0, 0)
+        self._there: set[tuple[int, int]] = set()  # the links that there are, the smaller node first
+        self._links = self._components = self._partitioned = Level(0, 0)
 
-    def start(self, t: int, node: None, version: int, trace: str, needs: str, capacity: int, warmup: int,
-              units: list[int], links: list[list[int]]) -> None:  # fmt: skip
+    def start(self, t: int, node: None, version: int, trace: str, needs: str, over_radio: bool, assumes_connected: bool,
+              capacity: int, warmup: int, units: list[int], links: list[list[int]]) -> None:  # fmt: skip
         self._trace = trace
-        self._is_routed = needs == "any node"
+        self._has_links = needs == "links" or not over_radio  # routers over radio find routes, and report no links
         self._nodes = len(units)
         self._warmup = self._now = warmup
-        if not needs.startswith("links, radio"):  # there, links are to be found, and told of, first
+        if not over_radio:  # otherwise each link is logged when it is found
             self._there.update((a, b) for a, b in links)
         self._links = Level(len(self._there), warmup)
-        self._parts, self._partitioned = Level(1, warmup), Level(0, warmup)
+        self._components, self._partitioned = Level(1, warmup), Level(0, warmup)
 
     def stop(self, t: int, node: None, reason: str, units: list[int]) -> None:
         self._now = max(t, self._warmup)
@@ -70,7 +71,7 @@ class Network(Listener):
         self._lateness_ms = medium_ms
 
     def partition(self, t: int, node: None, parts: int, cut_off: list[int]) -> None:
-        self._parts.change(t, parts)
+        self._components.change(t, parts)
         self._partitioned.change(t, parts > 1)
 
     def link_up(self, t: int, node: int, peer: int) -> None:
@@ -80,7 +81,7 @@ class Network(Listener):
         self._change(t, node, peer, self._there.discard, there=True)
 
     def _change(self, t: int, node: int, peer: int, carry_out: Callable[[tuple[int, int]], None], there: bool) -> None:
-        """Both ends of a link are told, unless one of them has crashed: it changes when the first of them is."""
+        """Both ends of a link report its change, unless one has crashed: the first report counts."""
         link = (node, peer) if node < peer else (peer, node)
         if (link in self._there) is there:
             carry_out(link)
@@ -88,10 +89,9 @@ class Network(Listener):
             self._changes += t >= self._warmup
 
     def result(self) -> dict[str, Any]:
-        """Ready for JSON; None where nothing was measured or the log does not say."""
+        """The metrics of the network, ready for JSON; None where nothing was measured or the log does not say."""
         begin, end = self._warmup, self._now
-        # Routers over radio find ways, not links, and tell of none; ideal routing is over links that are told.
-        knows_links = supports(self._trace, "link_up") and not (self._is_routed and self._frames)
+        knows_links = supports(self._trace, "link_up") and self._has_links
         links = self._links.mean(begin, end)
         return {
             "link_changes": self._changes if knows_links else None,
@@ -99,14 +99,14 @@ class Network(Listener):
             "mean_degree": 2 * links / self._nodes if knows_links and links is not None else None,
             "frames": dict(sorted(self._frames.items())) or None,
             "air_bytes": self._bytes or None,
-            "components": self._parts.mean(begin, end),
+            "components": self._components.mean(begin, end),
             "time_partitioned": self._partitioned.mean(begin, end),
             "medium_lateness": self._lateness_ms,
         }
 
 
 def frames_per_entry(metrics: dict[str, Any]) -> dict[str, float | None]:
-    """What the link layers sent for each entry: None where they sent nothing or nobody entered."""
+    """What the link layers sent for each entry: None where they sent nothing or there was no entry."""
     frames, bytes, entries = metrics["frames"], metrics["air_bytes"], metrics["entries"]
     return {
         "frames_per_cs": sum(frames.values()) / entries if frames and entries else None,

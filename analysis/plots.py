@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from analysis import stats
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FORMATS = ("png", "svg", "pdf")
 
@@ -28,17 +35,19 @@ class Panels:
 
 
 def draw_panels(figure: Panels, path: Path) -> list[Path]:
-    """Draw a figure into `path` with every format's suffix; lines are means, bars their 95 % confidence intervals."""
-    import matplotlib as mpl
+    """Draw a figure into `path` with every format's suffix."""
+    with _style("whitegrid"):
+        return _save(make_panels(figure), path)
 
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
+
+def make_panels(figure: Panels) -> Figure:
+    """The figure, not saved: lines are means, bars their 95 % confidence intervals, both as in the tables."""
     import pandas as pd
     import seaborn as sns
 
     data = pd.DataFrame(figure.records)
     series = sorted(data["series"].unique())
-    # Lines differ in grey level, in dashes and in markers, so that no one needs colour to tell them apart.
+    # Lines differ in grey level, in dashes and in markers, so that a reader needs no colour to tell them apart.
     look: dict[str, Any] = {
         "hue": "series",
         "style": "series",
@@ -47,73 +56,89 @@ def draw_panels(figure: Panels, path: Path) -> list[Path]:
         "palette": dict(zip(series, sns.color_palette("cividis", len(series)), strict=True)),
         "markers": ["o", "s", "^", "D", "v", "P", "X", "*"][: len(series)],
         "dashes": True,
-        "errorbar": ("ci", 95),
+        "estimator": _mean,
+        "errorbar": _interval,
         "err_style": "bars",
-        "seed": 1,
     }
-    with sns.axes_style("whitegrid"), sns.plotting_context("paper"):
-        canvas, axes = plt.subplots(1, len(figure.panels), figsize=(3.4 * len(figure.panels), 3.2), sharey=True)
+    with _style("whitegrid"):
+        canvas = _canvas(3.4 * len(figure.panels), 3.2)
+        axes = canvas.subplots(1, len(figure.panels), sharey=True, squeeze=False)[0]
         for index, (axis, panel) in enumerate(zip(axes, figure.panels, strict=True)):
             last = index == len(figure.panels) - 1
             chosen = data[data[figure.panel] == panel]
             sns.lineplot(chosen, x=figure.x, y=figure.y, ax=axis, legend="full" if last else False, **look)
             axis.set(title=f"({'abc'[index]}) {panel} {figure.panel}", xlabel="", ylabel=figure.y_label)
+        # Panels share an axis, and on a log axis seaborn averages logarithms: so all are drawn before it becomes one.
+        for axis in axes:
             if figure.log_x:
                 axis.set_xscale("log")
             if figure.log_y:
                 axis.set_yscale("log")
         canvas.supxlabel(figure.x_label, fontsize="medium")
         sns.move_legend(axes[-1], "upper left", bbox_to_anchor=(1.02, 1), title=None, frameon=False)
-        return _save(canvas, path)
+        return canvas
 
 
 def draw_bars(
     records: Sequence[dict[str, Any]], measures: Sequence[str], path: Path, by: str = "algorithm"
 ) -> list[Path]:
-    """One panel a measure, one bar a value of `by`, with the 95 % confidence interval of its mean.
+    """Draw bars into `path` with every format's suffix."""
+    with _style("whitegrid"):
+        return _save(make_bars(records, measures, by), path)
+
+
+def make_bars(records: Sequence[dict[str, Any]], measures: Sequence[str], by: str = "algorithm") -> Figure:
+    """One panel a measure, one bar a value of `by`, with the 95 % confidence interval of its mean; not saved.
 
     Records have `algorithm`, `measure`, `value` and what `by` names, one per repetition. Several algorithms share a
     value of `by` as bars of different grey.
     """
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
     import pandas as pd
     import seaborn as sns
 
     data = pd.DataFrame(records)
     series = list(data["algorithm"].unique())
-    look: dict[str, Any] = {"color": "0.7"}
+    look: dict[str, Any] = {"estimator": _mean, "errorbar": _interval, "color": "0.7"}
     is_grouped = by != "algorithm" and len(series) > 1
     if is_grouped:  # none so dark that it hides the interval
         greys = {name: f"{0.9 - 0.4 * index / (len(series) - 1):.2f}" for index, name in enumerate(series)}
-        look = {"hue": "algorithm", "palette": greys}
-    with sns.axes_style("whitegrid"), sns.plotting_context("paper"):
-        canvas, axes = plt.subplots(1, len(measures), figsize=(3.4 * len(measures), 3.2))
+        look |= {"hue": "algorithm", "palette": greys, "color": None}
+    with _style("whitegrid"):
+        canvas = _canvas(3.4 * len(measures), 3.2)
+        axes = canvas.subplots(1, len(measures), squeeze=False)[0]
         for axis, measure in zip(axes, measures, strict=True):
             chosen = data[data["measure"] == measure]
             legend = is_grouped and axis is axes[-1]
-            sns.barplot(chosen, x=by, y="value", errorbar=("ci", 95), seed=1, ax=axis, legend=legend, **look)
+            sns.barplot(chosen, x=by, y="value", ax=axis, legend=legend, **look)
             axis.set(xlabel=by, ylabel=measure)
         if is_grouped:
             sns.move_legend(axes[-1], "upper left", bbox_to_anchor=(1.02, 1), title=None, frameon=False)
-        return _save(canvas, path)
+        return canvas
+
+
+def _mean(values: Iterable[float]) -> float:
+    mean = stats.mean(list(values))
+    assert mean is not None, "seaborn draws no point without values"
+    return mean
+
+
+def _interval(values: Iterable[float]) -> tuple[float, float]:
+    """The ends of an error bar: those of the interval that the tables show."""
+    known = list(values)
+    mean, half = _mean(known), stats.ci95(known)
+    return (math.nan, math.nan) if half is None else (mean - half, mean + half)
 
 
 def draw_paths(
     paths: Sequence[Sequence[tuple[float, float]]], area: tuple[float, float] | None, reach: float | None, path: Path
 ) -> list[Path]:
     """Draw where nodes go, each from its dot, into `path` with every format's suffix; a circle shows the range."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
     import seaborn as sns
     from matplotlib.patches import Circle, Rectangle
 
-    with sns.axes_style("white"), sns.plotting_context("paper"):
-        canvas, axis = plt.subplots(figsize=(5.0, 5.0))
+    with _style("white"):
+        canvas = _canvas(5.0, 5.0)
+        axis = canvas.subplots()
         for colour, line in zip(sns.color_palette("cividis", len(paths)), paths, strict=True):
             axis.plot(*zip(*line, strict=True), color=colour, linewidth=0.7, alpha=0.7)
             axis.plot(*line[0], marker="o", markersize=3.5, color=colour, markeredgecolor="black", markeredgewidth=0.4)
@@ -125,14 +150,27 @@ def draw_paths(
         return _save(canvas, path)
 
 
-def _save(canvas: Any, path: Path) -> list[Path]:
-    import matplotlib.pyplot as plt
+@contextmanager
+def _style(style: str) -> Iterator[None]:
+    """The style of all figures. It must last until a figure is saved, since matplotlib makes some of its parts then."""
+    import seaborn as sns
 
+    with sns.axes_style(style), sns.plotting_context("paper"):
+        yield
+
+
+def _canvas(width: float, height: float) -> Figure:
+    """An empty figure. It belongs to no window and to no list of pyplot's, so there is nothing to close."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height))
+
+
+def _save(canvas: Figure, path: Path) -> list[Path]:
     canvas.tight_layout()
     files = [path.with_name(f"{path.name}.{suffix}") for suffix in FORMATS]
     for file in files:
         canvas.savefig(file, dpi=200, bbox_inches="tight")
-    plt.close(canvas)
     return files
 
 

@@ -22,7 +22,7 @@ def t95(freedom: int) -> float:
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """The mean, or None of nothing."""
+    """The mean, or None without values."""
     return math.fsum(values) / len(values) if values else None
 
 
@@ -46,6 +46,6 @@ def percentile(ordered: Sequence[float], share: float) -> float | None:
 
 
 def jain(values: Sequence[float]) -> float | None:
-    """Jain's fairness index: 1 if all are equal, 1/n if one has it all."""
+    """Jain's fairness index: 1 if all are equal, 1/n if one of n has all."""
     squares = math.fsum(value * value for value in values)
     return math.fsum(values) ** 2 / (len(values) * squares) if squares else None

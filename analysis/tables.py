@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from analysis.metric_names import METRICS
+
 FORMATS = ("md", "csv", "latex")
 
 
@@ -65,7 +67,7 @@ _RENDERERS: dict[str, Callable[[Table], str]] = {"md": _markdown, "csv": _csv, "
 
 
 def number(value: float | None) -> str:
-    """A number as a table shows it: three significant digits or more, a dash for nothing."""
+    """A number as a table shows it: three significant digits or more, a dash for None."""
     if value is None:
         return "-"
     if value and (abs(value) >= 1e6 or abs(value) < 1e-3):
@@ -74,48 +76,32 @@ def number(value: float | None) -> str:
 
 
 _ROWS = (
-    # label, key of the metric
-    ("waiting time", "waiting_time"),
-    ("response time", "response_time"),
-    ("synchronization delay", "synchronization_delay"),
-    ("messages per CS", "messages_per_cs"),
-    ("words per message", "words_per_message"),
-    ("token hops per CS", "token_hops_per_cs"),
-    ("throughput (CS per unit)", "throughput"),
-    ("concurrency", "concurrency"),
-    ("fairness (Jain)", "fairness"),
-    ("CS entries", "entries"),
-    ("link changes per unit", "link_change_rate"),
-    ("mean degree", "mean_degree"),
-    ("components", "components"),
-    ("time partitioned (share)", "time_partitioned"),
-    ("messages while cut off", "messages_cut_off"),
-    ("frames per CS", "frames_per_cs"),
-    ("bytes per CS", "bytes_per_cs"),
-    ("medium lateness (ms)", "medium_lateness"),
-)
-_LABELS = {key: label for label, key in _ROWS}
+    "waiting_time", "response_time", "synchronization_delay", "messages_per_cs", "words_per_message",
+    "token_hops_per_cs", "throughput", "concurrency", "fairness", "entries", "link_change_rate", "mean_degree",
+    "components", "time_partitioned", "messages_cut_off", "frames_per_cs", "bytes_per_cs", "medium_lateness",
+)  # fmt: skip
+"""The metrics of a run's table."""
 _SIDE_BY_SIDE = (
-    # key of the metric, what of it, its label
-    ("waiting_time", "mean", _LABELS["waiting_time"]),
+    # key of the metric, its column, its label
+    ("waiting_time", "mean", METRICS["waiting_time"].label),
     ("waiting_time", "p95", "waiting time p95"),
-    *((key, "mean", _LABELS[key]) for key in (
+    *((key, "mean", METRICS[key].label) for key in (
         "response_time", "messages_per_cs", "words_per_message", "synchronization_delay", "fairness", "throughput",
         "entries", "frames_per_cs", "bytes_per_cs", "link_change_rate", "mean_degree", "time_partitioned",
     )),
     ("medium_lateness", "p99", "medium lateness p99 (ms)"),
 )  # fmt: skip
 _WHERE_ANY = ("frames_per_cs", "bytes_per_cs", "medium_lateness")
-"""Metrics that only some worlds have: without any of these, no row."""
+"""Metrics that only some backends measure: where none is measured, there is no row for it."""
 
 
 def metrics_table(metrics: dict[str, Any]) -> Table:
     """The metrics of one run: mean, 95 % confidence interval over repetitions, p50, p95 and max."""
     rows = []
-    for label, key in _ROWS:
+    for key in _ROWS:
         if key in _WHERE_ANY and metrics.get(key, {}).get("mean") is None:
             continue
-        rows.append(_metric_row(label, metrics[key]))
+        rows.append(_metric_row(METRICS[key].label, metrics[key]))
         if key == "messages_per_cs":
             by_type = metrics["messages_per_cs_by_type"]
             rows += [_metric_row(f"  {type}", one) for type, one in by_type.items() if isinstance(one, dict)]
@@ -127,7 +113,7 @@ def _metric_row(label: str, metric: dict[str, Any]) -> list[str]:
 
 
 def runs_table(by: str, rows: Sequence[tuple[str, dict[str, Any]]]) -> Table:
-    """Several runs side by side, one a row, labelled by what tells them apart."""
+    """Several runs, one a row, labelled by the key in which they differ."""
     header = (by, "CS entries", "waiting time", "± 95 % (time)", "p95 (time)", "messages per CS", "± 95 % (messages)",
               "throughput", "fairness")  # fmt: skip
     return Table(
@@ -150,18 +136,18 @@ def runs_table(by: str, rows: Sequence[tuple[str, dict[str, Any]]]) -> Table:
 
 
 def columns_table(columns: Sequence[tuple[str, dict[str, Any], str]]) -> Table:
-    """Several runs side by side, one a column: its name, its metrics and what its checks say."""
+    """Several runs, one a column: its name, its metrics and what its checks say."""
     rows = []
-    for key, part, label in _SIDE_BY_SIDE:
-        cells = [_with_interval(metrics.get(key, {}), part) for _, metrics, _ in columns]
+    for key, column, label in _SIDE_BY_SIDE:
+        cells = [_with_interval(metrics.get(key, {}), column) for _, metrics, _ in columns]
         if key not in _WHERE_ANY or set(cells) != {number(None)}:
             rows.append([label, *cells])
     rows.append(["checks", *(verdict for _, _, verdict in columns)])
     return Table(("metric", *(name for name, _, _ in columns)), rows)
 
 
-def _with_interval(metric: dict[str, Any], part: str) -> str:
-    """One cell: a mean has the half width of its 95 % confidence interval behind it, if there is one."""
-    interval = metric.get("ci95") if part == "mean" else None
-    value = number(metric.get(part))
+def _with_interval(metric: dict[str, Any], column: str) -> str:
+    """One cell: a mean is followed by the half width of its 95 % confidence interval, if there is one."""
+    interval = metric.get("ci95") if column == "mean" else None
+    value = number(metric.get(column))
     return value if interval is None else f"{value} ± {number(interval)}"

@@ -9,7 +9,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from analysis.events import KINDS, TICKS, VERSION
+from agents.contract import TICKS
+from analysis.events import KINDS, VERSION
 from analysis.listener import Listener, method_name
 
 Event = tuple[Any, ...]
@@ -21,6 +22,8 @@ def start(
     units: Sequence[int] = (1, 0, 0),
     trace: str = "events",
     needs: str = "links",
+    over_radio: bool = False,
+    assumes_connected: bool = False,
     capacity: int | None = None,
     warmup: float = 0,
     links: Sequence[Sequence[int]] = ((0, 1), (1, 2)),
@@ -28,7 +31,8 @@ def start(
 ) -> Event:
     """The first event: by default a line of three nodes, and node 0 holds the one unit."""
     capacity = sum(units) if capacity is None else capacity
-    return ("start", 0, None, version, trace, needs, capacity, int(warmup * TICKS), list(units), [*map(list, links)])
+    network = (needs, over_radio, assumes_connected, capacity)
+    return ("start", 0, None, version, trace, *network, int(warmup * TICKS), list(units), [*map(list, links)])
 
 
 def stop(t: float, *units: int) -> Event:
@@ -67,7 +71,7 @@ def lost(t: float, node: int, peer: int, id: int, type: str = "Token", units: in
 
 
 def pending(t: float, node: int, *, since: float, alive: bool, component: int, component_units: int) -> Event:
-    """A request is still open at the end."""
+    """A request is still pending at the end."""
     return ("pending", t, node, int(since * TICKS), alive, component, component_units)
 
 

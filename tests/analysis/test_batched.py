@@ -1,15 +1,15 @@
-"""What is told in batches comes to the same as what is told event by event."""
+"""Events passed in batches give the same verdicts and metrics as events passed one by one."""
 
 from __future__ import annotations
 
 import pytest
-from histories import Event, feed, lost, recv, request, returned, send, start, stop, visit
 
 from agents.rl import ReverseLink
-from analysis.audit import Audit, Live, LiveAudit
+from analysis.audit import Audit, BatchedAudit
 from analysis.listener import Listener
 from testbed.runtime.driver import AgentError
 from tests.agents.rl_variants import registered
+from tests.analysis.histories import Event, feed, lost, recv, request, returned, send, start, stop, visit
 from tests.testbed.simulate import prepare
 
 # Node 0 uses the unit and sends it to node 1, where it is lost, comes back, or arrives; node 2 crashes while it waits.
@@ -28,70 +28,73 @@ HISTORIES = {
 
 
 @pytest.mark.parametrize("name", HISTORIES)
-def test_order_is_kept_among_what_is_noted_and_what_is_told(name: str) -> None:
+def test_order_is_kept_between_notes_and_single_events(name: str) -> None:
     """On line, with batches as long as they can be, every check and metric but `order` is as from the log."""
     events: list[Event] = [start(), *HISTORIES[name], stop(9, 1, 0, 0)]
-    live, log = LiveAudit(), Audit()
-    feed(Live(live), *events)
+    batched, log = BatchedAudit(), Audit()
+    feed(batched, *events)
     feed(log, *events)
-    told, read = live.verdicts(), log.verdicts()
-    assert {**told, "order": None} == {**read, "order": None}
+    assert {**batched.verdicts(), "order": None} == {**log.verdicts(), "order": None}
     counted = {"messages": {}, "messages_per_cs": None, "messages_per_cs_by_type": None, "words_per_message": None}
-    untold = {**counted, "token_hops_per_cs": None}  # on line, messages are told by their number
-    assert {**live.metrics(), **untold} == {**log.metrics(), **untold}
+    unknown = {**counted, "token_hops_per_cs": None}  # on line, only the numbers of messages are passed
+    assert {**batched.metrics(), **unknown} == {**log.metrics(), **unknown}
 
 
 class Eager(Listener):
-    """Says what it hears, and how much the audit has yet to take."""
+    """Notes each event, and how many notes the audit has yet to take then."""
 
-    def __init__(self, audit: LiveAudit) -> None:
-        self.audit = audit
+    def __init__(self) -> None:
+        self.audit: BatchedAudit
         self.heard: list[tuple[str, int]] = []
 
     def enter(self, t: int, node: int, units: int) -> None:
-        self.heard.append(("enter", len(self.audit.steps)))
+        self.heard.append(("enter", len(self.audit._steps)))
 
     def crash(self, t: int, node: int, units: int) -> None:
-        self.heard.append(("crash", len(self.audit.steps)))
+        self.heard.append(("crash", len(self.audit._steps)))
 
 
-def test_others_are_told_at_once() -> None:
-    """Somebody who wants single events gets them in order, as they happen, whatever the audit has yet to take."""
-    audit = LiveAudit()
-    eager = Eager(audit)
-    live = Live(audit, eager)
-    feed(live, start(), *visit(0, 1, 2, 3), request(4, 1), ("crash", 5, 1, 0), *visit(0, 6, 7, 8))
+def test_other_listeners_receive_events_at_once() -> None:
+    """A listener that wants single events gets them in order, as they happen, whatever the audit has yet to take."""
+    eager = Eager()
+    eager.audit = BatchedAudit(eager)
+    feed(eager.audit, start(), *visit(0, 1, 2, 3), request(4, 1), ("crash", 5, 1, 0), *visit(0, 6, 7, 8))
     assert eager.heard == [("enter", 2), ("crash", 0), ("enter", 2)]
-    assert Live(audit).others is None
+    assert BatchedAudit().others is None
 
 
-def test_whoever_asks_gets_everything() -> None:
-    """Verdicts and metrics take what is still in the batches."""
-    audit = LiveAudit()
-    feed(Live(audit), start(), *visit(0, 1, 2, 3), ("enter", 4, 1, 1))
+def test_results_include_what_is_still_in_the_batches() -> None:
+    """Verdicts and metrics first take the notes so far."""
+    audit = BatchedAudit()
+    feed(audit, start(), *visit(0, 1, 2, 3), ("enter", 4, 1, 1))
     assert audit.metrics()["entries"] == 2
     assert audit.verdicts()["safety"]["offenders"] == ["t=4: node 1 enters without a request"]
 
 
 def test_an_empty_batch_does_not_end_the_warmup() -> None:
-    """Whoever settles before anything has happened changes nothing."""
-    audit = LiveAudit()
-    live = Live(audit)
-    feed(live, start(warmup=10))
-    live.settle()
-    feed(live, *visit(0, 1, 2, 3))
-    live.settle()
-    feed(live, *visit(0, 11, 12, 13))
+    """A call of `settle` before anything has happened changes nothing."""
+    audit = BatchedAudit()
+    feed(audit, start(warmup=10))
+    audit.settle()
+    feed(audit, *visit(0, 1, 2, 3))
+    audit.settle()
+    feed(audit, *visit(0, 11, 12, 13))
     assert audit.metrics()["entries"] == 1
 
 
 def test_batches_stay_short() -> None:
-    """A long run settles now and then: what is noted does not pile up."""
+    """A long run settles now and then: notes do not pile up."""
     run = prepare(entries=4_000, workload={"rate": 1.0})
-    longest = [0]
-    run.world.run_all(lambda share: longest.append(len(run.audit.steps) + len(run.audit.moves)))
-    assert longest == [0] * len(longest)
-    assert len(longest) > 5
+    lengths, taken = [], []
+
+    def report(share: float) -> None:
+        lengths.append(len(run.audit._steps) + len(run.audit._moves))
+        taken.append(run.audit._metrics.entries)
+
+    run.simulation.run_all(report)
+    assert lengths == [0] * len(lengths)
+    assert len(lengths) > 5
+    assert 0 < taken[0] < taken[-1], "what was noted was taken, not dropped"
 
 
 class Fragile(ReverseLink):
@@ -106,10 +109,10 @@ class Fragile(ReverseLink):
 
 
 def test_nothing_is_lost_with_a_run_that_fails() -> None:
-    """The audit of a run that raised has heard of everything up to there."""
+    """The audit of a run that raised knows of everything up to there."""
     with registered(Fragile):
         run = prepare()
         with pytest.raises(AgentError):
-            run.world.run_all(lambda share: None)
+            run.simulation.run_all(lambda share: None)
     assert run.audit.metrics()["entries"] == len(run.diary.of("enter")) == 50
     assert run.audit.verdicts()["safety"]["verdict"] == "ok"

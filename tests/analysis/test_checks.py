@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from histories import Event, feed, lost, pending, recv, request, returned, send, start, stop, visit
 
-from analysis.audit import Audit, Live, LiveAudit
+from analysis.audit import Audit, BatchedAudit
 from analysis.checks import (
     CHECKS,
     FAILED,
@@ -21,6 +20,7 @@ from analysis.checks import (
     combine,
 )
 from analysis.events import SESSION
+from tests.analysis.histories import Event, feed, lost, pending, recv, request, returned, send, start, stop, visit
 
 # Node 0 uses the unit, hands it to node 1, which uses it and keeps it.
 GOOD = [
@@ -91,7 +91,7 @@ def test_not_checked_even_with_offences_of_a_poor_log() -> None:
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_missing_start_is_not_checked(check: type[Check]) -> None:
-    """Without the start nobody knows what must hold."""
+    """Without the start it is not known what must hold."""
     verdict = judge(check, *visit(0, 1, 2, 3))
     assert (verdict.verdict, verdict.detail) == (NOT_CHECKED, "the log has no start")
 
@@ -134,11 +134,11 @@ def test_verdict_as_dict() -> None:
     }
 
 
-def test_live_audit_hears_everything() -> None:
+def test_audit_on_line_receives_everything() -> None:
     """On line every check is made, however little the log is to hold; from the log it is not."""
     quiet = [start(trace="metrics"), *GOOD[1:]]
-    audit = LiveAudit()
-    feed(Live(audit), *quiet)
+    audit = BatchedAudit()
+    feed(audit, *quiet)
     assert {one["verdict"] for one in audit.verdicts().values()} == {OK}
     assert {one["verdict"] for one in feed(Audit(), *quiet).verdicts().values()} == {NOT_CHECKED}
 
@@ -191,7 +191,7 @@ def test_safety_with_three_inside() -> None:
 
 
 def test_safety_after_crash_and_evict() -> None:
-    """Who crashed inside uses nothing; who is evicted uses nothing and waits again."""
+    """A node that crashed inside uses nothing; a node that is evicted uses nothing and waits again."""
     crash = [request(1, 0), ("enter", 1, 0, 1), ("crash", 2, 0, 1), *visit(1, 3, 3, 4)]
     evict = [request(5, 0), ("enter", 5, 0, 1), ("evict", 6, 0), *visit(1, 6, 6, 7), ("enter", 8, 0, 1)]
     assert judge(Safety, start(), *crash, *evict).verdict == OK
@@ -230,7 +230,7 @@ def test_safety_after_crash_and_evict() -> None:
     ],
 )
 def test_conservation_fails(history: list[Event], first: list[str]) -> None:
-    """One unit, made or lost on the way."""
+    """One unit, made or lost in transit."""
     assert_fails(judge(Conservation, start(), *history), *first)
 
 
@@ -240,7 +240,7 @@ def test_conservation_of_the_start() -> None:
 
 
 def test_conservation_in_transit_at_the_end() -> None:
-    """A unit that is on its way when the run ends is not lost."""
+    """A unit that is in transit when the run ends is not lost."""
     verdict = judge(Conservation, start(), send(8, 0, 1, 1), stop(9, 0, 0, 0))
     assert (verdict.verdict, verdict.detail) == (OK, "1 of 1 units kept, 1 of them on the way at the end")
 
@@ -252,14 +252,14 @@ def test_conservation_of_returned_units() -> None:
 
 
 def test_conservation_with_faults() -> None:
-    """Units that faults destroyed are accounted for, and a reader is told."""
+    """Units that faults destroyed are accounted for, and the verdict says so."""
     faults = [send(1, 0, 1, 1), lost(1, 0, 1, 1), ("crash", 2, 2, 1)]
     verdict = judge(Conservation, start(units=(1, 1, 1)), *faults, stop(9, 0, 1, 0))
     assert (verdict.verdict, verdict.detail) == (OK, "1 of 3 units kept, 2 lost to injected faults")
 
 
-def test_what_a_dead_receiver_had_is_not_lost_twice() -> None:
-    """Its sender cannot know that it arrived, and says that it is lost; who holds it when it dies loses it."""
+def test_what_a_crashed_receiver_had_is_not_lost_twice() -> None:
+    """The sender cannot know that the unit arrived and reports it lost; it was lost with the receiver's crash."""
     history = [start(), send(1, 0, 1, 1), recv(2, 1, 0, 1), ("crash", 3, 1, 1), lost(5, 0, 1, 1, why="crash")]
     verdict = judge(Conservation, *history, stop(9, 0, 0, 0))
     assert (verdict.verdict, verdict.detail) == (OK, "0 of 1 units kept, 1 lost to injected faults")
@@ -277,20 +277,20 @@ def test_conservation_tells_senders_apart() -> None:
 
 def test_starvation_with_units_in_the_component() -> None:
     """A node that could have been served was not."""
-    open_request = pending(9, 1, since=2, alive=True, component=3, component_units=1)
-    verdict = judge(Starvation, start(), request(2, 1), open_request, stop(9, 1, 0, 0))
+    unserved = pending(9, 1, since=2, alive=True, component=3, component_units=1)
+    verdict = judge(Starvation, start(), request(2, 1), unserved, stop(9, 1, 0, 0))
     assert_fails(verdict, "t=9:", "node 1 still waits since t=2;", "component of 3 holds 1 units")
     assert verdict.detail == "1 offence"
 
 
 def test_starvation_not_accounted_for() -> None:
-    """A request that the run itself forgot."""
+    """A request that the run does not list as pending."""
     verdict = judge(Starvation, start(), request(2, 2), *visit(0, 3, 4, 5), stop(9, 1, 0, 0))
     assert_fails(verdict, "t=9:", "node 2 still waits since t=2 and is not accounted for")
 
 
 def test_starvation_after_eviction() -> None:
-    """Who was taken out of its critical section waits again."""
+    """A node that was taken out of its critical section waits again."""
     evicted = [request(1, 1), ("enter", 2, 1, 1), ("evict", 3, 1)]
     assert_fails(judge(Starvation, start(), *evicted, stop(9, 1, 0, 0)), "t=9:", "node 1 still waits")
     assert judge(Starvation, start(), *evicted, ("enter", 4, 1, 1), stop(9, 1, 0, 0)).verdict == OK
@@ -301,7 +301,9 @@ def test_starvation_after_eviction() -> None:
     [
         pytest.param([("crash", 3, 1, 0)], "node crashed", id="crashed"),
         pytest.param(
-            [pending(9, 1, since=2, alive=False, component=1, component_units=1)], "node crashed", id="dead at the end"
+            [pending(9, 1, since=2, alive=False, component=1, component_units=1)],
+            "node crashed",
+            id="crashed at the end",
         ),
         pytest.param(
             [pending(9, 1, since=2, alive=True, component=2, component_units=0)],
@@ -311,20 +313,35 @@ def test_starvation_after_eviction() -> None:
     ],
 )
 def test_starvation_excused(history: list[Event], why: str) -> None:
-    """Nobody could have served these requests, and a reader is told."""
+    """These requests could not have been served, and the verdict says why."""
     verdict = judge(Starvation, start(), request(2, 1), *history, stop(9, 1, 0, 0))
     assert (verdict.verdict, verdict.detail) == (OK, f"excused: 1 ({why})")
 
 
-def test_a_partition_excuses_algorithms_that_address_any_node() -> None:
-    """Somebody they depend on may be in another part; over links, only a part without units is an excuse."""
-    open_request = pending(9, 1, since=2, alive=True, component=2, component_units=1)
+NETWORKS = [
+    pytest.param(needs, radio, connected, id=f"{needs}, {'radio' if radio else 'ideal'}, {connected}")
+    for needs in ("links", "any node")
+    for radio in (False, True)
+    for connected in (False, True)
+]
+"""All that the start of a log can say of the network: `needs`, `over_radio`, `assumes_connected`."""
+
+
+@pytest.mark.parametrize(("needs", "radio", "connected"), NETWORKS)
+def test_which_algorithms_a_partition_excuses(needs: str, radio: bool, connected: bool) -> None:
+    """Those that may depend on a node of another component: all that address any node, and over radio links all that
+    assume a connected network. For the others, only a component without units is an excuse.
+    """
+    first = start(needs=needs, over_radio=radio, assumes_connected=connected)
+    unserved = pending(9, 1, since=2, alive=True, component=2, component_units=1)
     apart, together = ("partition", 3, None, 2, []), ("partition", 4, None, 1, [])
-    history = [request(2, 1), apart, open_request, stop(9, 1, 0, 0)]
-    assert judge(Starvation, start(needs="any node"), *history).detail == "excused: 1 (network partitioned)"
-    assert_fails(judge(Starvation, start(), *history), "node 1 still waits")
-    healed = [request(2, 1), apart, together, open_request, stop(9, 1, 0, 0)]
-    assert_fails(judge(Starvation, start(needs="any node"), *healed), "node 1 still waits")
+    verdict = judge(Starvation, first, request(2, 1), apart, unserved, stop(9, 1, 0, 0))
+    if needs == "any node" or (radio and connected):
+        assert (verdict.verdict, verdict.detail) == (OK, "excused: 1 (network partitioned)")
+    else:
+        assert_fails(verdict, "node 1 still waits")
+    healed = judge(Starvation, first, request(2, 1), apart, together, unserved, stop(9, 1, 0, 0))
+    assert_fails(healed, "node 1 still waits")
 
 
 def test_crash_excuses_only_the_node_itself() -> None:
@@ -415,11 +432,11 @@ def test_order_passes(history: list[Event]) -> None:
 
 def over_radio(*events: Event) -> Verdict:
     """A history over radio links, where ids are made of session and place."""
-    return judge(Order, start(needs="links, radio", links=()), *events, stop(9, 1, 0, 0))
+    return judge(Order, start(over_radio=True, links=()), *events, stop(9, 1, 0, 0))
 
 
 def test_a_session_may_end_with_messages_undelivered() -> None:
-    """Those without units are dropped when it is sealed; the next session begins anew."""
+    """Those without units are dropped when it is sealed; the next session counts from 1 again."""
     first, second = SESSION, 2 * SESSION
     sent = [send(1, 0, 1, first + n, "Request", 0) for n in (1, 2, 3)]
     got = [recv(2, 1, 0, first + 1, "Request", 0)]
@@ -430,7 +447,7 @@ def test_a_session_may_end_with_messages_undelivered() -> None:
 
 
 def test_within_a_session_nothing_is_left_out() -> None:
-    """Nor overtaken, nor heard twice."""
+    """No message is overtaken or received twice either."""
     sent = [send(1, 0, 1, SESSION + n, "Request", 0) for n in (1, 2)]
     assert_fails(over_radio(*sent, recv(2, 1, 0, SESSION + 2, "Request", 0)), f"before {SESSION + 1}")
     twice = [recv(t, 1, 0, SESSION + 1, "Request", 0) for t in (2, 3)]
@@ -438,10 +455,23 @@ def test_within_a_session_nothing_is_left_out() -> None:
 
 
 def test_lost_to_a_crash_although_it_had_arrived() -> None:
-    """Only the receiver knew."""
+    """Only the receiver knew that it had."""
     history = [send(1, 0, 1, 1), recv(2, 1, 0, 1), ("crash", 3, 1, 1), lost(5, 0, 1, 1, why="crash")]
     assert over_radio(*history).verdict == OK
     assert_fails(over_radio(*history[:2], lost(5, 0, 1, 1, why="fault")), "was not in transit")
+
+
+@pytest.mark.parametrize(("needs", "radio", "connected"), NETWORKS)
+def test_where_messages_and_links_are_held_against_each_other(needs: str, radio: bool, connected: bool) -> None:
+    """Over ideal links between neighbours: elsewhere, links are found by a layer or are not what messages take."""
+    first = start(needs=needs, over_radio=radio, assumes_connected=connected)
+    without_link = judge(Order, first, send(1, 0, 2, 1), stop(9, 0, 0, 0))
+    undelivered = judge(Order, first, send(1, 0, 1, 1), ("link_down", 2, 0, 1, 0), stop(9, 0, 0, 0))
+    if needs == "links" and not radio:
+        assert_fails(without_link, "t=1:", "node 0 sends Token 1 to 2 without a link")
+        assert_fails(undelivered, "t=2:", "link from 0 to 1 goes down with messages [1]")
+    else:
+        assert (without_link.verdict, undelivered.verdict) == (OK, OK)
 
 
 def test_routed_messages_need_no_link() -> None:
@@ -494,10 +524,10 @@ def test_combine_keeps_the_first_offenders() -> None:
     assert combined["offenders"][-1] == "repetition 2: t=1: a"
 
 
-def test_what_the_driver_tells_of_order_fails_the_live_check() -> None:
-    """On line, a message out of order or without a link is told by the driver, and is an offence."""
-    for told in (("disorder", 5, 1, 0, 3, "Token", 4), ("lost", 5, 0, 1, 3, "Request", 0, "no link")):
-        audit = LiveAudit()
-        feed(Live(audit), *GOOD[:-1], told, GOOD[-1])
+def test_disorder_that_the_driver_reports_fails_the_check_on_line() -> None:
+    """On line, a message out of order or without a link is reported by the driver, and is an offence."""
+    for reported in (("disorder", 5, 1, 0, 3, "Token", 4), ("lost", 5, 0, 1, 3, "Request", 0, "no link")):
+        audit = BatchedAudit()
+        feed(audit, *GOOD[:-1], reported, GOOD[-1])
         assert audit.verdicts()["order"]["verdict"] == FAILED
         assert "t=5: node" in audit.verdicts()["order"]["offenders"][0]

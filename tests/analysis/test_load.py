@@ -11,10 +11,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from histories import Event, line, recv, request, returned, send, start, stop, visit
 
 from analysis.events import VERSION
 from analysis.load import RunDirectoryError, audit_log, load_run, read_events
+from analysis.metric_names import METRICS
+from tests.analysis.histories import Event, line, recv, request, returned, send, start, stop, visit
 
 # The unit goes to node 1, which uses it; a second message comes back.
 GOOD = [
@@ -113,7 +114,7 @@ def test_order_of_fields_does_not_matter(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", [VERSION + 1, 0, None])
 def test_wrong_version_is_refused(tmp_path: Path, version: Any) -> None:
-    """A log of another version may mean something else by the same words."""
+    """In a log of another version, the same kinds and fields may mean something else."""
     log = write_log(tmp_path / "events.jsonl", start(version=version), *GOOD[1:])
     with pytest.raises(RunDirectoryError, match=rf"events\.jsonl: log version {version}; .* {VERSION}$"):
         audit_log(log)
@@ -141,7 +142,7 @@ def test_senseless_event_is_refused(tmp_path: Path, event: str) -> None:
 
 
 def test_finished_run(tmp_path: Path) -> None:
-    """The metrics are those the run wrote; the verdicts are made anew from the log."""
+    """The metrics are those the run wrote; the verdicts are made again from the log."""
     run = load_run(
         write_run(tmp_path / "run", GOOD, GOOD, summary={"metrics": {"entries": {"mean": 42}}, "checks": {}})
     )
@@ -198,9 +199,10 @@ def test_events_missing(tmp_path: Path) -> None:
 
 
 def test_no_repetitions(tmp_path: Path) -> None:
-    """A run killed before its first repetition says nothing."""
+    """A run killed before its first repetition has no verdicts, and every metric without a value."""
     run = load_run(write_run(tmp_path / "run", status="running"))
-    assert (run.repetitions, run.verdicts(), run.metrics()) == ([], {}, {})
+    assert (run.repetitions, run.verdicts()) == ([], {})
+    assert run.metrics() == {name: {"mean": None, "ci95": None} for name in METRICS}
 
 
 @pytest.mark.parametrize("name", ["nowhere", "a file", "empty"])
@@ -230,7 +232,7 @@ def test_broken_json_is_refused(tmp_path: Path, name: str, text: str) -> None:
         (b"\xff\xfe\n", "events.jsonl:1"),
         (b'{"t":1,"kind":[]}\n', "events.jsonl:1: not an event"),
         (b'{"t":1,"node":0,"kind":"request","units":1,"priority":0}\n', "before the start"),
-        (b'{"t":0,"node":null,"kind":"start","version":1,"trace":"verbose"}\n', "trace level verbose"),
+        (b'{"t":0,"node":null,"kind":"start","version":2,"trace":"verbose"}\n', "trace level verbose"),
     ],
     ids=["not text", "kind is a list", "no start", "unknown trace level"],
 )
@@ -249,7 +251,7 @@ def test_a_summary_without_metrics_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_repetition_that_is_gone(tmp_path: Path) -> None:
-    """A finished run whose directory has lost one says nothing of what it was."""
+    """A finished run whose directory has lost a repetition cannot be read."""
     path = write_run(tmp_path / "run", GOOD, summary={"metrics": {}, "checks": {}})
     (path / "meta.json").write_text(json.dumps({"status": "finished", "repeat": 2}))
     with pytest.raises(RunDirectoryError, match="1 of its 2 repetitions"):
@@ -258,19 +260,19 @@ def test_a_repetition_that_is_gone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("closed", ["", "rep-000", "rep-000/events.jsonl"])
 def test_what_may_not_be_read(closed: str, tmp_path: Path) -> None:
-    """Closed to everybody, and to root, who is somebody else for the moment."""
+    """A file or folder without permissions; the test gives up its root rights while it reads."""
     with TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         path = write_run(Path(folder) / "run", GOOD)
         (path / closed).chmod(0)
-        with pytest.raises(RunDirectoryError, match=r"cannot be read: (\[Errno 13\] )?Permission denied"), nobody():
+        with pytest.raises(RunDirectoryError, match=r"cannot be read: (\[Errno 13\] )?Permission denied"), not_root():
             load_run(path).verdicts()
         (path / closed).chmod(0o755)
 
 
 @contextmanager
-def nobody() -> Iterator[None]:
-    """Root may read everything; until this ends, we are not root."""
+def not_root() -> Iterator[None]:
+    """Root may read everything; until this ends, the process is not root."""
     was = os.geteuid()
     if was == 0:
         os.seteuid(65534)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from histories import Event, feed, request, send, start, stop, visit
 
 from analysis.metrics import Metrics, summarise
+from tests.analysis.histories import Event, feed, request, send, start, stop, visit
 
 NOTHING = {"mean": None, "p50": None, "p95": None, "max": None}
 
@@ -46,16 +46,16 @@ def test_waiting_and_response_time() -> None:
     assert result["response_time"] == {"mean": 4, "p50": 4, "p95": 4, "max": 4}  # 4 and 4
 
 
-def test_open_request_is_not_waiting_time() -> None:
+def test_pending_request_is_not_waiting_time() -> None:
     """A request that was not served has no waiting time yet."""
     result = measure(start(), *visit(0, 1, 2, 5), request(3, 1), stop(9, 1, 0, 0))
     assert (result["entries"], result["waiting_time"]["max"]) == (1, 1)
 
 
 def test_synchronization_delay() -> None:
-    """From an exit to the next entry, if somebody waits at that exit."""
+    """From an exit to the next entry, if a node waits at that exit."""
     history = [request(1, 0), ("enter", 1, 0, 1), request(2, 1), ("exit", 3, 0, 1), ("enter", 3.5, 1, 1)]
-    result = measure(start(), *history, ("exit", 4, 1, 1), *visit(2, 5, 6, 7))  # nobody waits at t=4
+    result = measure(start(), *history, ("exit", 4, 1, 1), *visit(2, 5, 6, 7))  # no node waits at t=4
     assert result["synchronization_delay"] == {"mean": 0.5, "p50": 0.5, "p95": 0.5, "max": 0.5}
 
 
@@ -77,7 +77,7 @@ def test_messages_by_type() -> None:
 
 
 def test_messages_without_entries() -> None:
-    """Messages that served nobody are counted, but per entry they are nothing one could name."""
+    """Messages without an entry are counted, but there is no number of messages per entry."""
     result = measure(start(), send(1, 0, 1, 1))
     assert result["messages"] == {"Token": 1}
     assert result["messages_per_cs"] is result["token_hops_per_cs"] is None
@@ -147,7 +147,7 @@ def test_warmup_is_left_out() -> None:
 
 
 def test_warmup_and_use() -> None:
-    """Of a critical section across the end of the warmup only the later part counts as use."""
+    """Of a critical section across the end of the warmup, only what comes after it counts as use."""
     history = [request(5, 0), ("enter", 5, 0, 2), request(5, 1), ("enter", 11, 1, 1), ("exit", 12, 0, 2)]
     result = measure(start(units=(3, 0, 0), warmup=10), *history, stop(14, 3, 0, 0))
     assert result["concurrency"] == pytest.approx((2 * 1 + 3 * 1 + 1 * 2) / 4)
@@ -160,8 +160,8 @@ def test_warmup_and_synchronization_delay() -> None:
     assert measure(start(warmup=12), *history)["synchronization_delay"] == NOTHING
 
 
-def test_a_gap_ends_with_whoever_waited() -> None:
-    """If the one that waited crashes, the time until somebody else asks is no synchronization delay."""
+def test_a_crash_of_the_waiting_node_ends_a_gap() -> None:
+    """If the node that waited crashes, the time until another asks is no synchronization delay."""
     history = [*visit(0, 1, 1, 10)[:-1], request(2, 1), ("exit", 10, 0, 1), ("crash", 11, 1, 0)]
     assert measure(start(), *history, *visit(2, 100, 101, 102))["synchronization_delay"] == NOTHING
 
@@ -191,7 +191,7 @@ def test_crash_inside() -> None:
 
 
 def test_crash_while_waiting() -> None:
-    """The request dies with its node, and nobody waits for it any more."""
+    """The request is gone with its node, and no delay is measured for it."""
     history = [request(1, 0), ("enter", 1, 0, 1), request(2, 1), ("crash", 3, 1, 0), ("exit", 4, 0, 1)]
     result = measure(start(), *history, *visit(1, 6, 7, 8))
     assert result["waiting_time"]["max"] == 1  # from the request of the new incarnation
@@ -199,7 +199,7 @@ def test_crash_while_waiting() -> None:
 
 
 def test_evict() -> None:
-    """Who is evicted uses nothing, and waits on since its own request until it enters again and leaves."""
+    """An evicted node uses nothing, and its waiting and response times still run from its own request."""
     evicted = [request(1, 0), ("enter", 2, 0, 1), ("evict", 4, 0)]
     result = measure(start(), *evicted, *visit(1, 5, 5, 6), ("enter", 9, 0, 1), ("exit", 10, 0, 1))
     assert result["entries"] == 3
@@ -242,7 +242,7 @@ def test_summarise_one_repetition() -> None:
 
 
 def test_summarise_leaves_out_what_was_not_measured() -> None:
-    """A repetition without a value has no part in the mean."""
+    """A repetition without a value does not count for the mean."""
     repetitions = [{"fairness": 0.5, "waiting_time": spread(2, 2, 2, 2)}, {"fairness": None, "waiting_time": NOTHING}]
     assert summarise(repetitions) == {
         "fairness": {"mean": 0.5, "ci95": None},
@@ -260,7 +260,7 @@ def test_summarise_by_type() -> None:
 
 
 def test_summarise_what_was_measured() -> None:
-    """What a repetition measures can be summed up as it is, and no metric gets lost."""
+    """What a repetition measures can be summarised as it is, and no metric gets lost."""
     one = measure(start(), send(1, 0, 1, 1), *visit(0, 1, 2, 5), stop(10, 0, 1, 0))
     two = measure(start(), *visit(0, 1, 4, 5), *visit(1, 6, 7, 8), stop(10, 1, 0, 0))
     summary = summarise([one, two])

@@ -5,23 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from histories import Event, feed, start, stop
 
-from analysis.network import Network, frames_per_entry
+from analysis.network import NetworkMetrics, frames_per_entry
+from tests.analysis.histories import Event, feed, start, stop
 
 
 def measure(*events: Event) -> dict[str, Any]:
     """The network of a history: by default a line of three nodes."""
-    return feed(Network(), *events).result()
+    return feed(NetworkMetrics(), *events).result()
 
 
 def link_down(t: float, a: int, b: int) -> list[Event]:
-    """Both ends are told."""
+    """Both ends learn of it."""
     return [("link_down", t, a, b, 0), ("link_down", t, b, a, 0)]
 
 
 def link_up(t: float, a: int, b: int) -> list[Event]:
-    """Both ends are told."""
+    """Both ends learn of it."""
     return [("link_up", t, a, b), ("link_up", t, b, a)]
 
 
@@ -52,22 +52,22 @@ def test_link_changes() -> None:
     assert result["mean_degree"] == pytest.approx(2 * 1.6 / 3)
 
 
-def test_a_crashed_node_is_not_told() -> None:
-    """Its links go all the same, each once."""
+def test_a_crashed_node_learns_of_no_change() -> None:
+    """Its links go all the same, and each counts once."""
     result = measure(start(), ("link_down", 5, 2, 1, 0), *link_down(5, 0, 1), stop(10, 1, 0, 0))
     assert result["link_changes"] == 2
     assert result["mean_degree"] == pytest.approx(2 / 3)
 
 
 def test_partitions() -> None:
-    """Two parts for 2 units of ten, three for 1."""
-    parts = [("partition", 4, None, 2, [2]), ("partition", 6, None, 3, [1, 2]), ("partition", 7, None, 1, [])]
-    result = measure(start(), *parts, stop(10, 1, 0, 0))
+    """Two components for 2 units of ten, three for 1."""
+    changes = [("partition", 4, None, 2, [2]), ("partition", 6, None, 3, [1, 2]), ("partition", 7, None, 1, [])]
+    result = measure(start(), *changes, stop(10, 1, 0, 0))
     assert (result["components"], result["time_partitioned"]) == (pytest.approx(1.4), pytest.approx(0.3))
 
 
 def test_the_warmup_is_left_out() -> None:
-    """What was so when it ended is what the averages begin with."""
+    """Averages start from the state at its end."""
     early = [*link_down(3, 0, 1), ("partition", 3, None, 2, [])]
     late = [*link_up(12, 0, 1), ("partition", 12, None, 1, [])]
     result = measure(start(warmup=10), *early, *late, stop(20, 1, 0, 0))
@@ -90,12 +90,27 @@ def test_what_the_link_layers_sent() -> None:
     assert (result["frames"], result["air_bytes"]) == ({"Data": 4, "Hello": 30}, 800)
 
 
-def test_routers_over_radio_tell_of_no_links() -> None:
-    """What they do not tell is not measured; with ideal routing the links are told."""
-    quiet = [start(needs="any node"), stop(10, 1, 0, 0)]
-    assert measure(*quiet)["link_changes"] == 0
-    result = measure(quiet[0], ("frames", 10, None, "Advert", 30, 600), quiet[1])
-    assert result["link_changes"] is result["link_change_rate"] is result["mean_degree"] is None
+@pytest.mark.parametrize("connected", [False, True])
+def test_links_that_are_there_at_the_start(connected: bool) -> None:
+    """Ideal links are; over radio, between neighbours, each is found and logged first. A line of three has two."""
+
+    def degree(needs: str, *, over_radio: bool, events: list[Event]) -> float:
+        first = start(needs=needs, over_radio=over_radio, assumes_connected=connected)
+        return measure(first, *events, stop(10, 1, 0, 0))["mean_degree"]
+
+    assert degree("links", over_radio=False, events=[]) == pytest.approx(4 / 3)
+    assert degree("any node", over_radio=False, events=[]) == pytest.approx(4 / 3)
+    assert degree("links", over_radio=True, events=[]) == 0
+    assert degree("links", over_radio=True, events=link_up(5, 0, 1)) == pytest.approx(1 / 3)
+
+
+def test_routers_over_radio_report_no_links() -> None:
+    """What they do not report is not measured, whether or not frames are logged; with ideal routing, it is."""
+    frames, end = ("frames", 10, None, "Advert", 30, 600), stop(10, 1, 0, 0)
+    assert measure(start(needs="any node"), end)["link_changes"] == 0
+    for events in ([], [frames]):
+        result = measure(start(needs="any node", over_radio=True), *events, end)
+        assert result["link_changes"] is result["link_change_rate"] is result["mean_degree"] is None
     assert (result["components"], result["frames"]) == (1, {"Advert": 30})
 
 

@@ -56,7 +56,7 @@ def test_ci95() -> None:
 
 
 def test_ci95_of_equal_values() -> None:
-    """Equal values leave no doubt."""
+    """The interval of equal values has no width."""
     assert ci95([3, 3, 3]) == 0
 
 
@@ -80,11 +80,11 @@ def test_percentile_of_few() -> None:
 
 @pytest.mark.parametrize(("values", "expected"), [([3, 3, 3], 1), ([7, 0, 0, 0], 0.25), ([1, 2, 3], 36 / 42), ([5], 1)])
 def test_jain(values: list[float], expected: float) -> None:
-    """1 if all are equal, 1/n if one has it all, and in between (Σx)² / (n Σx²)."""
+    """1 if all are equal, 1/n if one node has all, and in between (Σx)² / (n Σx²)."""
     assert jain(values) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("values", [[], [0, 0]])
 def test_jain_of_nothing(values: list[float]) -> None:
-    """Where nobody has anything it is neither fair nor unfair."""
+    """Where no node has anything, there is no fairness to measure."""
     assert jain(values) is None

@@ -175,7 +175,7 @@ def test_columns_table() -> None:
 
 
 def test_columns_table_without_frames() -> None:
-    """Where nobody has frames or a medium that can be late, there are no rows of dashes for them."""
+    """Where no run has frames or a medium that can be late, there are no rows of dashes for them."""
     labels = [row[0] for row in columns_table([("ideal", summary(mean_degree={"mean": None}), "ok")]).rows]
     assert not {"frames per CS", "bytes per CS", "medium lateness p99 (ms)"} & set(labels)
     assert "mean degree" in labels

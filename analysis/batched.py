@@ -1,8 +1,13 @@
-"""What happens most often, in batches.
+"""Batches, for speed: the few kinds of events that are most of a run, passed as lists of notes.
 
-A run is told event by event, and a call of Python costs more than what most listeners do with an event. So those who
-need not know at once say what they do with many events, in one loop; a single one is a batch of one. Whoever tells them
-keeps the order: before anything else that concerns them, the batch so far is settled.
+A run in virtual time is mostly messages, requests, entries and exits, and one Python call per event costs more than
+what the checks and metrics do with it. So a driver appends notes of these kinds to lists (`BatchedListener.note_step`,
+`note_move`), and checks and metrics take a whole list in one loop (`StepListener.take_steps`,
+`MoveListener.take_moves`). The order is kept: before any other event that concerns them, and whenever the backend calls
+`settle`, the notes so far are taken. Where events are passed one by one, each is a batch of one; tests hold both ways
+to the same metrics and verdicts (tests/analysis/test_batched.py).
+
+Everything that exists for speed in `analysis` is here, in `analysis.dispatch` and in `analysis.audit.BatchedAudit`.
 """
 
 from __future__ import annotations
@@ -22,14 +27,17 @@ Move = tuple[str, int, int, int, int, str, int]
 """A message leaves or arrives: SENT or RECEIVED, then t, node, peer, id, type and units."""
 
 
-class Noting(Listener):
-    """What a driver tells everything to: it may note what happens most, and tells `others`, if any, of each event."""
+class BatchedListener(Listener):
+    """What a driver passes events to: frequent ones as notes, and also to `others`, one by one, if there are any."""
 
     note_step: Callable[[Step], None]
     note_move: Callable[[Move], None]
     others: Listener | None
     each_message: bool
-    """Whether the others want to know of every single message."""
+    """Whether the others need every single message."""
+
+    def settle(self) -> None:
+        """Take the notes so far. A backend calls it regularly, so that they do not pile up."""
 
 
 class StepListener(Listener):
@@ -50,7 +58,7 @@ class StepListener(Listener):
 
 
 class MoveListener(Listener):
-    """Takes messages that carry units in batches; those that carry none do not concern it."""
+    """Takes messages that carry units in batches; it ignores those that carry none."""
 
     def take_moves(self, moves: Iterable[Move]) -> None:
         """Messages that leave and arrive, in order."""

@@ -1,0 +1,49 @@
+"""Every metric of a run by its key: what tables call it, and which columns it has.
+
+This is the only list of metrics. `analysis.metrics` and `analysis.network` measure them, and
+tests/analysis/test_metric_names.py compares what they measure with this table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_SPREAD = ("mean", "p50", "p95", "max")
+
+
+@dataclass(frozen=True)
+class MetricName:
+    """How a metric is named and bounded."""
+
+    label: str
+    columns: tuple[str, ...] = ("mean",)
+    """The columns that a scenario's `expect` can bound; none for a metric that is a mapping by type."""
+
+
+METRICS: dict[str, MetricName] = {
+    "entries": MetricName("CS entries"),
+    "waiting_time": MetricName("waiting time", _SPREAD),
+    "response_time": MetricName("response time", _SPREAD),
+    "synchronization_delay": MetricName("synchronization delay", _SPREAD),
+    "messages_per_cs": MetricName("messages per CS"),
+    "messages_per_cs_by_type": MetricName("messages per CS by type", ()),
+    "messages": MetricName("messages by type", ()),
+    "messages_cut_off": MetricName("messages while cut off"),
+    "words_per_message": MetricName("words per message"),
+    "token_hops_per_cs": MetricName("token hops per CS"),
+    "fairness": MetricName("fairness (Jain)"),
+    "concurrency": MetricName("concurrency"),
+    "peak_units": MetricName("most units in use"),
+    "throughput": MetricName("throughput (CS per unit)"),
+    "time": MetricName("time measured"),
+    "link_changes": MetricName("link changes"),
+    "link_change_rate": MetricName("link changes per unit"),
+    "mean_degree": MetricName("mean degree"),
+    "frames": MetricName("frames by type", ()),
+    "air_bytes": MetricName("bytes on the air"),
+    "components": MetricName("components"),
+    "time_partitioned": MetricName("time partitioned (share)"),
+    "medium_lateness": MetricName("medium lateness (ms)", ("mean", "p50", "p95", "p99", "max")),
+    "frames_per_cs": MetricName("frames per CS"),
+    "bytes_per_cs": MetricName("bytes per CS"),
+}

@@ -1,0 +1,72 @@
+"""The one list of metrics against what runs measure: the same keys, in order, with the columns that it promises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from analysis.audit import Audit, BatchedAudit, EventAudit
+from analysis.metric_names import METRICS
+from analysis.metrics import summarise
+from analysis.tables import metrics_table
+from testbed.backends.stations.lateness import Lateness
+from tests.testbed.simulate import simulate
+
+SPREAD = ("mean", "p50", "p95", "max")
+BY_TYPE = {"messages", "messages_per_cs_by_type", "frames"}
+
+
+@pytest.fixture(scope="module")
+def repetitions() -> list[dict[str, Any]]:
+    """What two repetitions over radio links measure, with a medium in real time, whose lateness is measured as well."""
+    run = simulate(links={"kind": "radio", "hello": 1.0}, delays={"hop": 0.1}, warmup=10.0, duration=60.0)
+    late = Lateness()
+    for nanoseconds in range(0, 5_000_000, 1000):
+        late.note(nanoseconds)
+    run.audit.lateness(0, None, late.summary_ms())
+    return [run.audit.metrics()] * 2
+
+
+@pytest.mark.parametrize("audit", [Audit, EventAudit, BatchedAudit])
+def test_every_audit_measures_the_metrics_of_the_list(audit: type[Audit]) -> None:
+    """All of them and no others, in the list's order, even when nothing has happened."""
+    assert list(audit().metrics()) == list(METRICS)
+
+
+def test_a_run_measures_every_metric(repetitions: list[dict[str, Any]]) -> None:
+    """Where there is something to measure, none is left out."""
+    assert list(repetitions[0]) == list(METRICS)
+    assert [name for name, value in repetitions[0].items() if value is None] == []
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_columns_are_those_that_are_measured(name: str, repetitions: list[dict[str, Any]]) -> None:
+    """A scenario can bound each column, and no metric has a column that the list leaves out."""
+    columns, summary = METRICS[name].columns, summarise(repetitions)[name]
+    if name in BY_TYPE:
+        assert columns == ()
+        assert all(set(one) == {"mean", "ci95"} for one in summary.values())
+        assert len(summary) > 0
+    else:
+        assert set(columns) == set(summary) - {"ci95"}
+        assert all(isinstance(summary[column], int | float) for column in columns)
+
+
+def test_which_metrics_have_a_spread() -> None:
+    """Times of single requests, and the medium's lateness, which has a tail of its own."""
+    spreads = {name: metric.columns for name, metric in METRICS.items() if len(metric.columns) > 1}
+    times = dict.fromkeys(("waiting_time", "response_time", "synchronization_delay"), SPREAD)
+    assert spreads == {**times, "medium_lateness": ("mean", "p50", "p95", "p99", "max")}
+
+
+def test_without_repetitions_every_metric_is_there() -> None:
+    """A run that was killed before its first repetition can be shown like any other."""
+    assert list(summarise([])) == list(METRICS)
+    assert {cell for row in metrics_table(summarise([])).rows for cell in row[1:]} == {"-"}
+
+
+def test_labels_tell_metrics_apart() -> None:
+    """No two rows of a table are named alike."""
+    labels = [metric.label for metric in METRICS.values()]
+    assert len(set(labels)) == len(labels)
