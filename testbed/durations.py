@@ -1,4 +1,4 @@
-"""Times in a scenario: a number of time units, or a distribution to draw from. Ticks are what runs with."""
+"""Times in a scenario: a number of time units, or a distribution to draw from. A run counts in ticks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic_core import PydanticCustomError
 
-from analysis.events import TICKS
+from agents.contract import TICKS
 
 MAX_UNITS = 1e9  # so that ticks fit into 64 bits with room for sums
 ALLOWED = f"a number, {{uniform: [low, high]}} or {{exponential: mean}}, from 0 to {MAX_UNITS:g}"
@@ -28,7 +28,7 @@ class Duration:
     values: tuple[float, ...]
 
     def sampler(self, rng: Random) -> Callable[[], int]:
-        """A function that gives the next time in ticks."""
+        """A function that returns the next time in ticks."""
         if self.kind == "uniform":
             low, high = self.values
             return lambda: round(rng.uniform(low, high) * TICKS)
@@ -50,7 +50,7 @@ class Duration:
 
 
 def parse_duration(value: Any) -> Duration:
-    """What a scenario writes, checked."""
+    """The time that a scenario asks for, checked."""
     if isinstance(value, Duration):
         return value
     if _is_time(value):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 def one_line(text: str) -> str:
-    """The text with whatever would break or garble its line written as an escape."""
+    """The text in one line: every character that cannot be printed is written as an escape."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
@@ -25,7 +25,7 @@ class InputError(TestbedError):
 
 @dataclass
 class ScenarioError(InputError):
-    """A scenario is wrong: where, what was found there, what is allowed, and what may have been meant."""
+    """A scenario is wrong: where, what was found there, what is allowed, and which key was perhaps meant."""
 
     file: str
     line: int | None

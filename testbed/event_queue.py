@@ -1,9 +1,9 @@
-"""Virtual time: what is to happen, in order.
+"""Virtual time: the planned events, in order of time.
 
-Two structures hold it. The heap takes anything at any time. The lane is for what happens after a fixed delay, which is
-what most messages do in the papers' model: it happens in the order it was planned, so a deque keeps it sorted at a
-fraction of a heap's cost. Both are ordered by (t, ticket), and tickets are given out one by one, so ties happen in the
-order they were planned.
+Two structures hold them. The heap takes an event at any time. The lane takes events after a fixed delay, such as most
+messages of the papers' model: they happen in the order in which they were planned, so a deque keeps them sorted at a
+fraction of a heap's cost. Both are ordered by (t, ticket), and tickets are given out one by one, so events of the same
+time happen in the order in which they were planned.
 """
 
 from __future__ import annotations
@@ -12,9 +12,20 @@ from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
 from itertools import count, repeat
-from typing import Any
+from typing import Any, Protocol
 
 EVENTS_BETWEEN_REPORTS = 2_000
+
+
+class Scheduler(Protocol):
+    """A clock: the time, and a way to be called later."""
+
+    @property
+    def now(self) -> int:
+        """The time in ticks."""
+
+    def at(self, t: int, happen: Callable[..., None], *args: Any) -> None:
+        """Call `happen(*args)` at time t."""
 
 
 class Halt(Exception):
@@ -22,7 +33,7 @@ class Halt(Exception):
 
 
 class EventQueue:
-    """Time, what is planned, and the loop that lets it happen."""
+    """The time, the planned events, and the loop that carries them out."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -37,7 +48,7 @@ class EventQueue:
         heappush(self.heap, (t, ticket(), happen, args))
 
     def lane_after(self, delay: int) -> Callable[[Any], None]:
-        """A function that plans to `deliver` something after a delay, which must be the same for all of the lane."""
+        """A function that plans to `deliver` a parcel after a delay, which must be the same for the whole lane."""
         plan, ticket = self.lane.append, self.ticket
 
         def follow(parcel: Any) -> None:
@@ -46,7 +57,7 @@ class EventQueue:
         return follow
 
     def run(self, report: Callable[[], None]) -> str:
-        """Let everything happen; returns why it ended."""
+        """Carry out events until none is left or one raises `Halt`; returns why it ended."""
         heap, lane, deliver = self.heap, self.lane, self.deliver
         pop, take = heappop, lane.popleft
         try:

@@ -1,4 +1,7 @@
-"""From what the checker of types and values found to one line a user can act on."""
+"""What is wrong with a value that a user wrote: what was found, what is allowed, and what was perhaps meant.
+
+Models and schema raise these while pydantic checks a scenario. `testbed.scenario.loader` adds the file and the line.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,21 @@ import difflib
 import reprlib
 from typing import Any
 
-from pydantic import ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from testbed.errors import ScenarioError
-from testbed.scenario.yaml_reader import Document, KeyPath, parse
+KeyPath = tuple[str | int, ...]
+"""A key of a scenario, as the keys and list indices that lead to it."""
 
 
 def unknown_key(known: list[str], *path: str) -> PydanticCustomError:
-    """A key that nobody knows, with the one that may have been meant; its path from where the error is raised."""
-    return _custom("unknown key", f"one of {', '.join(known)}", path, _nearest(path[-1], known))
+    """A key that does not exist, with the nearest one that does; its path from where the error is raised."""
+    return _custom("unknown key", f"one of {', '.join(known)}", path, nearest(path[-1], known))
 
 
 def not_one_of(known: list[str], value: Any, key: str = "") -> PydanticCustomError:
     """A name that is not registered."""
     found = "nothing" if value is None else shown(value)
-    return _custom(found, f"one of {', '.join(known)}", split_key(key) if key else (), _nearest(value, known))
+    return _custom(found, f"one of {', '.join(known)}", split_key(key) if key else (), nearest(value, known))
 
 
 def found_instead(found: str, allowed: str, key: str = "") -> PydanticCustomError:
@@ -34,7 +36,8 @@ def _custom(found: str, allowed: str, path: KeyPath, nearest: str | None = None)
     return PydanticCustomError("allowed", "{allowed}", context)
 
 
-def _nearest(word: Any, known: list[str]) -> str | None:
+def nearest(word: Any, known: list[str]) -> str | None:
+    """The known word that is most like a word, if any is."""
     matches = difflib.get_close_matches(word.lower(), known, 1) if isinstance(word, str) else []
     return matches[0] if matches else None
 
@@ -54,7 +57,7 @@ _KINDS_OF_VALUE = {
 
 
 def allowed_by(error: ErrorDetails) -> str:
-    """What a checker's error says is allowed, in our words."""
+    """What is allowed, according to an error of pydantic, in the words of our error lines."""
     kind, context = error["type"], error.get("ctx", {})
     if kind == "allowed":
         return str(context["allowed"])
@@ -71,54 +74,9 @@ def allowed_by(error: ErrorDetails) -> str:
     return message[0].lower() + message[1:]
 
 
-def explain(error: ValidationError, document: Document, origins: dict[KeyPath, str]) -> ScenarioError:
-    """The first thing that is wrong, as one line."""
-    first = error.errors()[0]
-    context = first.get("ctx", {})
-    path: KeyPath = (*_stripped(first["loc"]), *context.get("path", ()))
-    nearest = context.get("nearest")
-    if first["type"] in ("missing", "union_tag_not_found"):
-        path = path if first["type"] == "missing" else (*path, "kind")
-        found, allowed = "nothing", "a value: this key is required"
-    elif first["type"] == "union_tag_invalid":
-        path, found, allowed = (*path, "kind"), shown(context["tag"]), allowed_by(first)
-        nearest = _nearest(context["tag"], context["expected_tags"].replace("'", "").split(", "))
-    else:
-        found = context.get("found_text") or shown(first["input"])
-        allowed = allowed_by(first)
-    key = ".".join(map(str, path))
-    for start, override in origins.items():
-        if path and (path[: len(start)] == start or start[: len(path)] == path or _is_made_by(start, path, document)):
-            return ScenarioError(f"--set {override}", None, key, found, allowed, nearest)
-    return ScenarioError(document.file, _line(document, path), key, found, allowed, nearest)
-
-
-def _is_made_by(start: KeyPath, path: KeyPath, document: Document) -> bool:
-    """Whether what is wrong is in a mapping that the file does not have, and an override of `start` has made."""
-    mapping = path[:-1]
-    return bool(mapping) and start[: len(mapping)] == mapping and mapping not in document.lines
-
-
-def _stripped(path: KeyPath) -> KeyPath:
-    """The checker puts the kind of a topology, a model and such into the path; the file has no such level."""
-    kept: list[str | int] = []
-    is_kind = False
-    for part in path:
-        if not is_kind:
-            kept.append(part)
-        is_kind = not is_kind and (len(kept) == 1 or kept[0] == "radio") and part in _KINDS
-    return tuple(kept)
-
-
 def split_key(key: str) -> KeyPath:
-    """`faults.0.at` as a path; what looks like an index is one."""
+    """`faults.0.at` as a path; a number in it is an index."""
     return tuple(int(part) if part.isascii() and part.isdigit() else part for part in key.split("."))
-
-
-def _line(document: Document, path: KeyPath) -> int | None:
-    while path and path not in document.lines:
-        path = path[:-1]
-    return document.lines.get(path)
 
 
 _SHOWN = reprlib.Repr()
@@ -126,45 +84,5 @@ _SHOWN.maxstring = _SHOWN.maxother = _SHOWN.maxlong = 60
 
 
 def shown(value: Any) -> str:
-    """A value for an error line, cut short if it is long, and without first writing all of it out."""
+    """A value for an error line, cut short if it is long; the whole text is never made."""
     return _SHOWN.repr(value)
-
-
-_KINDS = ("topology", "placement", "mobility", "propagation", "mean", "links")
-"""Keys of a mapping that has a kind."""
-_SHORT = {"algorithm": "name", **dict.fromkeys(_KINDS, "kind")}
-"""Keys whose value may be one word, short for a mapping with this key."""
-
-
-def apply_override(data: dict[str, Any], override: str) -> KeyPath:
-    """Carry out one `a.b=value` in place; returns the path it set."""
-    where, equals, text = override.partition("=")
-    source = f"--set {override}"
-    if not equals or not all(where.split(".")):
-        raise ScenarioError(source, None, "", "no key=value", "for example nodes=10 or workload.rate=0.1")
-    path = split_key(where)
-    try:
-        value = parse(text, source).data
-    except ScenarioError as error:
-        error.line = None  # there is only one
-        error.key = f"{where}.{error.key}" if error.key else ""
-        raise
-    target: Any = data
-    for index, part in enumerate(path):
-        if not _has_place(target, part):
-            key = ".".join(map(str, path[: index + 1]))
-            raise ScenarioError(source, None, key, "no such place", "a key, or the index of a list item")
-        if index == len(path) - 1:
-            target[part] = value
-        elif isinstance(target, dict) and target.get(part) is None:
-            target[part] = {}
-        elif part in _SHORT and isinstance(target[part], str):
-            target[part] = {_SHORT[part]: target[part]}
-        target = target[part]
-    return path
-
-
-def _has_place(target: Any, part: str | int) -> bool:
-    if isinstance(target, list):
-        return isinstance(part, int) and part < len(target)
-    return isinstance(target, dict) and isinstance(part, str)

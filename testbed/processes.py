@@ -1,22 +1,31 @@
-"""Processes that end when the one that started them does, however that ends."""
+"""Processes that this process starts: where their programs are, and how they are killed when it ends."""
 
 from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import signal
+import sys
 
-_LIBC = ctypes.CDLL(None)  # looked up here, not between a fork and what follows it
+_LIBC = ctypes.CDLL(None)  # loaded here, because a process that has just been forked should not load libraries
 _PR_SET_PDEATHSIG = 1
+SYSTEM_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
 def die_with_parent(parent: int | None = None) -> None:
     """Have the kernel kill this process when the thread that started it ends.
 
-    A parent that died before this call is noticed only if it is named. Whoever does not name it has another way to see
-    that it is gone, such as the end of a stream. To look for a parent with the number 1 will not do: in a container
-    that may be the living one.
+    A parent that ended before this call is noticed only if it is named. A caller that does not name it must have
+    another way to see that the parent has ended, such as the end of a stream. Checking for a parent with process number
+    1 is not enough: in a container, process 1 may be the parent itself.
     """
     _LIBC.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     if parent is not None and os.getppid() != parent:
         os._exit(1)
+
+
+def find_program(program: str) -> str | None:
+    """Where a program is. A user's PATH often lacks Debian's folders for system programs, and that of our Python."""
+    path = os.environ.get("PATH", os.defpath)
+    return shutil.which(program, path=os.pathsep.join((path, *SYSTEM_PATHS, os.path.dirname(sys.executable))))

@@ -1,6 +1,6 @@
-"""Progress on a terminal: one line on stderr that is rewritten. Nothing at all if nobody watches.
+"""Progress on a terminal: one line on stderr that is rewritten. Nothing is printed if stderr is not a terminal.
 
-A run that happens elsewhere tells its progress as lines of JSON, for who asked for it to show.
+A run in a guest prints its progress as lines of JSON, which the process that asked for the run shows.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable
 Report = Callable[[float, str], None]
 """Takes the share that is done and what is being done."""
 AS_LINES = "TESTBED_PROGRESS_LINES"
-"""An environment variable: if it is set, progress is told as lines `[share, "what"]`."""
+"""An environment variable: if it is set, progress is printed as lines `[share, "what"]`."""
 
 
 class Progress:
@@ -41,7 +41,7 @@ class Progress:
         sys.stderr.flush()
 
     def clear(self) -> None:
-        """Wipe the line, to print something else."""
+        """Clear the line, so that something else can be printed."""
         if self._shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()

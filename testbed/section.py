@@ -23,7 +23,7 @@ class Section(BaseModel):
 
 
 def refuse_unknown(data: dict[str, Any], known: list[str]) -> None:
-    """A key that nobody knows is an error that suggests the nearest one."""
+    """Raise an error for a key that is not known; it suggests the nearest one."""
     for key in data:
         if key not in known:
             raise input_errors.unknown_key(known, key)
@@ -34,4 +34,4 @@ def _kind_alone(value: Any) -> Any:
 
 
 KindAlone = BeforeValidator(_kind_alone)
-"""Lets a scenario write the kind of a section alone, where all else has defaults."""
+"""Lets a scenario write only the kind of a section, where all other keys have defaults."""

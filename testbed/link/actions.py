@@ -1,4 +1,4 @@
-"""What a link layer asks of the world around it, in the order it asks."""
+"""The actions that a link layer asks its driver to carry out, in the order of the requests."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from agents.message import Message
 
 
 class Transmit(NamedTuple):
-    """Put a datagram on the air, for one node or, with None, for whoever hears it."""
+    """Transmit a datagram to one node or, with None, to every node in reach."""
 
     to: int | None
     data: bytes
     kind: str
-    """The frame it carries, for counting."""
+    """The type of the frame it carries, for counting."""
 
 
 class Up(NamedTuple):
@@ -31,7 +31,7 @@ class Down(NamedTuple):
 
 
 class Deliver(NamedTuple):
-    """The `number`th message of the peer's in the session."""
+    """Deliver the `number`th message of the peer in the session."""
 
     peer: int
     session: int
@@ -40,7 +40,7 @@ class Deliver(NamedTuple):
 
 
 class Return(NamedTuple):
-    """The `number`th message to the peer was not delivered and never will be."""
+    """Return the `number`th message to the peer: it was not delivered and never will be."""
 
     peer: int
     session: int
@@ -49,7 +49,7 @@ class Return(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """Whether the `number`th message to the peer was delivered died with the process that knew."""
+    """The peer has crashed, so it is unknown for good whether the `number`th message to it was delivered."""
 
     peer: int
     session: int

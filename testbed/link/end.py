@@ -1,19 +1,20 @@
 """One node's end of its link to one peer, through all its sessions.
 
-The node with the smaller number opens sessions, which are numbered from 1 between two lives of two processes. It says
-so in its `State` until the other's `State` shows that it has joined. Messages of a session are numbered from 1; a
-`State` acknowledges those delivered.
+The node with the smaller number opens sessions. Sessions are numbered from 1 for each pair of incarnations of the two
+processes. The opening end repeats its `State` until the `State` of the other end shows that it has joined. Messages of
+a session are numbered from 1; a `State` acknowledges those delivered.
 
-An end that no longer hears its peer closes: what its agent sends from then on is held, and `cut` says how many messages
-the session has. The other end, when it hears of the cut, closes as well. An end whose own messages are all acknowledged
-and that has delivered all of the other's up to its cut is done. If that takes longer than `close_timeout` the end seals
-the session: it is done too, and messages that carry units and were not acknowledged are in doubt.
+An end that no longer hears its peer closes: messages that its agent sends from then on are held, and its `cut` tells
+the peer how many messages the session has. The other end closes as well when it learns of the cut. An end is done when
+all its own messages are acknowledged and it has delivered all messages of the peer up to the peer's cut. If that takes
+longer than `close_timeout`, the end seals the session: it is done too, and its unacknowledged messages that carry units
+are in doubt.
 
-An end that is done delivers nothing more, so its count of delivered messages is final, and it says so to whoever asks.
-So an end that knows the other to be done knows of every message whether it was delivered, and gives back those that
-were not: that is how doubt is settled, over the air or carried by others, and at the latest by the `before` of the
-state that opens the next session. No message is given back that was or can still be delivered, and none is forgotten,
-while both processes live.
+An end that is done delivers nothing more, so its count of delivered messages is final, and it tells it to a peer that
+asks. An end that knows that its peer is done therefore knows for every message whether it was delivered, and returns
+those that were not. This settles the doubt: directly, by relay, or at the latest by the `before` of the state that
+opens the next session. While neither process crashes, no message is returned that was or can still be delivered, and
+none is forgotten.
 """
 
 from __future__ import annotations
@@ -24,17 +25,23 @@ from collections.abc import Callable
 from agents.message import Message
 from testbed.link.actions import Action, Deliver, Down, Lost, Return, Up
 from testbed.link.frames import CLOSING, DONE, OPENING, UP, Data, Stage, State
-from testbed.link.settings import Settings
+from testbed.link.settings import LinkSettings
 
-Post = Callable[[int, State | Data, Message | None], None]
-"""Sends a frame to a peer, with a message for a Data to carry."""
+PostFrame = Callable[[int, State | Data, Message | None], None]
+"""Sends a frame to a peer; with a Data, the message that it carries."""
 
 
 class End:
-    """The link to one life of one peer."""
+    """This node's end of the link to one incarnation of one peer."""
 
     def __init__(
-        self, me: int, peer: int, incarnation: int, settings: Settings, post: Post, tell: Callable[[Action], None]
+        self,
+        me: int,
+        peer: int,
+        incarnation: int,
+        settings: LinkSettings,
+        post: PostFrame,
+        tell: Callable[[Action], None],
     ) -> None:
         self.peer = peer
         self.incarnation = incarnation
@@ -43,22 +50,24 @@ class End:
         self._post = post
         self._tell = tell
         # Hearing.
-        self._hellos = 0  # of the peer, one after the other
-        self._last_hello = 0  # its number
-        self._heard_at = self._listed_at = -settings.dead_after  # when it was heard last, and said that it hears us
+        self._hellos = 0  # consecutive hellos of the peer
+        self._last_hello = 0  # the number of its latest hello
+        self._heard_at = (
+            self._listed_at
+        ) = -settings.dead_after  # when we heard it, and when it last said that it hears us
         # The session.
         self.session = 0
         self.stage: Stage = DONE
         self._peer_done = True
         self._before = 0  # how many messages of the session before this one were delivered here
         self._delivered = 0
-        self._early: dict[int, Message] = {}  # arrived before one that was sent before
-        self._sent = self._acked = self._on_air = 0  # numbers of messages: given, acknowledged, sent at least once
-        self._window: deque[tuple[int, Message]] = deque()  # not acknowledged
+        self._early: dict[int, Message] = {}  # messages that arrived before their predecessors
+        self._sent = self._acked = self._on_air = 0  # numbers of messages: accepted, acknowledged, sent at least once
+        self._window: deque[tuple[int, Message]] = deque()  # not yet acknowledged
         self._cut: int | None = None
         self._peer_cut: int | None = None
         self._held: list[Message] = []
-        self._doubt: list[tuple[int, Message]] = []  # of the session that was sealed
+        self._doubt: list[tuple[int, Message]] = []  # unacknowledged messages of the sealed session
         # Times.
         self._backoff = settings.retry
         self._retry_at: int | None = None
@@ -67,13 +76,13 @@ class End:
     # -- hearing -----------------------------------------------------------------------------------------------------
 
     def hear(self, now: int) -> None:
-        """Anything came from the peer itself."""
+        """Note that a datagram came directly from the peer."""
         if now - self._heard_at >= self._settings.dead_after:
             self._hellos = 0
         self._heard_at = now
 
     def hear_hello(self, now: int, number: int, lists_us: bool) -> None:
-        """A hello of the peer, or a part of one; whether it says that it hears us. What comes twice counts once."""
+        """Count a hello of the peer, or a part of one, once; `lists_us` is whether it names this node as heard."""
         if number > self._last_hello:
             self._last_hello = number
             self._hellos += 1
@@ -81,21 +90,21 @@ class End:
             self._listed_at = now
 
     def hear_addressed(self, now: int) -> None:
-        """The peer itself spoke to us, which it does only if it has heard us lately."""
+        """Note a direct frame of the peer for this node; it sends one only if it has heard us lately."""
         self._listed_at = now
 
     def is_near(self, now: int) -> bool:
-        """Whether each has heard the other lately."""
+        """Whether both ends have heard each other lately."""
         return now - min(self._heard_at, self._listed_at) < self._settings.dead_after
 
     def was_heard(self, now: int) -> bool:
         """Whether we have heard the peer lately."""
         return now - self._heard_at < self._settings.dead_after
 
-    # -- from above --------------------------------------------------------------------------------------------------
+    # -- from the agent ----------------------------------------------------------------------------------------------
 
     def send(self, now: int, message: Message) -> bool:
-        """Send a message in the session there is; False if there is none."""
+        """Send a message in the current session; False if no session is up or closing."""
         if self.stage is UP:
             self._sent += 1
             self._window.append((self._sent, message))
@@ -110,7 +119,7 @@ class End:
     # -- from the air ------------------------------------------------------------------------------------------------
 
     def on_state(self, now: int, state: State, direct: bool) -> None:
-        """The peer says how its end stands; `direct` unless others carried it."""
+        """Handle the state of the peer's end; `direct` unless it was relayed."""
         if state.session == self.session + 1 and not self._opens:
             self._hear_of_next_session(now, state, direct)
         elif state.session == self.session:
@@ -122,7 +131,7 @@ class End:
         self.act(now)
 
     def _hear_of_next_session(self, now: int, state: State, direct: bool) -> None:
-        """The peer is done with the session we are in, and has opened the next one."""
+        """The peer is done with our current session and has opened the next one."""
         self._peer_done = True
         if self.stage is not DONE:
             self._finish(now, state.before)
@@ -132,7 +141,7 @@ class End:
             self._tell(Up(self.peer, self.session))
 
     def _hear_of_this_session(self, now: int, state: State) -> None:
-        if self.stage is OPENING:  # so the peer has joined
+        if self.stage is OPENING:  # the peer's answer shows that it has joined
             self._settle(state.before)
             self.stage = UP
             self._relax()
@@ -150,13 +159,13 @@ class End:
             self._close(now)
 
     def missing_before(self, data: Data) -> int | None:
-        """How many messages of the session have yet to come before this one; None if it is not waited for."""
+        """How many messages of the session are still missing before this one; None if it will not be delivered."""
         missing = data.number - self._delivered - 1
         is_wanted = data.session == self.session and self.stage in (UP, CLOSING)
         return missing if is_wanted and 0 <= missing < self._settings.window else None
 
     def on_data(self, now: int, data: Data, message: Message) -> None:
-        """A message of the peer's."""
+        """Handle a message of the peer."""
         if data.session == self.session and self.stage in (UP, CLOSING):
             if self._delivered < data.number <= self._delivered + self._settings.window:
                 self._early[data.number] = message
@@ -171,7 +180,7 @@ class End:
     # -- from time ---------------------------------------------------------------------------------------------------
 
     def act(self, now: int) -> None:
-        """Do what has become due or possible."""
+        """Do everything that has become due or possible."""
         if self.stage is UP and not self.is_near(now):
             self._close(now)
         if self.stage is CLOSING:
@@ -206,13 +215,13 @@ class End:
             self._backoff = min(2 * self._backoff, self._settings.max_retry)
 
     def _waits(self, now: int) -> bool:
-        """Whether something of the peer's is awaited that it should be asked for again."""
-        if self.stage in (OPENING, DONE):  # others need not carry a question that can wait for the next contact
+        """Whether an answer of the peer is missing that must be asked for again."""
+        if self.stage in (OPENING, DONE):  # no relay is worth a question that can wait for the next contact
             return bool(self._doubt) or (not self._peer_done and self.was_heard(now))
         return self.stage is CLOSING or bool(self._window)
 
     def _retry(self) -> None:
-        """Send again what was not answered. A cut or a doubt is for the peer to answer; data answers itself."""
+        """Send unanswered frames again: data in the window and, unless up, a state that asks for the peer's."""
         if self.stage is not UP:
             self._post_state(ask=True)
         for number, message in list(self._window)[: self._settings.window]:
@@ -220,14 +229,14 @@ class End:
                 self._post(self.peer, self._data(number), message)
 
     def _relax(self) -> None:
-        """The peer has answered: what is awaited next is asked for at the usual pace."""
+        """The peer has answered, so the retry interval starts from its shortest again."""
         self._retry_at = None
         self._backoff = self._settings.retry
 
     # -- the session -------------------------------------------------------------------------------------------------
 
     def _begin(self, stage: Stage) -> None:
-        """A new session; all of the one before is settled, or in doubt."""
+        """Begin a new session; every message of the one before is settled or in doubt."""
         self._before = self._delivered
         self.session += 1
         self.stage = stage
@@ -238,7 +247,7 @@ class End:
         self._relax()
 
     def _flow(self) -> None:
-        """Put what the window has room for on the air for the first time."""
+        """Send for the first time the messages that the window has room for."""
         if self.stage in (UP, CLOSING):
             while self._on_air < min(self._sent, self._acked + self._settings.window):
                 self._on_air += 1
@@ -252,7 +261,7 @@ class End:
             self._acked = self._window.popleft()[0]
 
     def _close(self, now: int) -> None:
-        """Send nothing new, and say so."""
+        """Start closing: send no new messages, and tell the peer the cut."""
         self.stage = CLOSING
         self._cut = self._sent
         timeout = self._settings.close_timeout
@@ -261,7 +270,7 @@ class End:
         self._post_state(ask=True)
 
     def _finish(self, now: int, final: int | None) -> None:
-        """Be done with the session. `final` is how many messages the peer has delivered, if that is known for good."""
+        """End the session. `final` is the peer's final count of delivered messages, if it is known."""
         was_up = self.stage in (UP, CLOSING)
         self.stage = DONE
         self._early.clear()
@@ -279,7 +288,7 @@ class End:
         self._post_state(ask=not self._peer_done)
 
     def _settle(self, final: int) -> None:
-        """The peer's last word on the session in doubt."""
+        """Return those messages in doubt that the peer's final count does not cover."""
         doubt, self._doubt = self._doubt, []
         self._give_back([one for one in doubt if one[0] > final])
 
@@ -288,8 +297,8 @@ class End:
         for number, message in messages:
             self._tell(Return(self.peer, session, number, message))
 
-    def lose(self) -> None:
-        """The peer's process is dead, and with it all knowledge of what it had delivered."""
+    def on_peer_restart(self) -> None:
+        """The peer's process has crashed, so what it had delivered can no longer be known."""
         unknown = [*self._doubt, *((number, message) for number, message in self._window if message.units)]
         held = list(enumerate(self._held, self._sent + 1))
         if self.stage in (UP, CLOSING):

@@ -1,14 +1,14 @@
-"""Exactly once and in order from end to end, for algorithms that address any node, whatever carries their packets.
+"""Delivery exactly once and in order from end to end, for algorithms that address any node.
 
-A packet may be lost anywhere on its way, come twice or be overtaken; its source sends it again until the target's
-receipt is there, and the target delivers in order and once. So nothing on the way needs care.
+A packet may be lost in transit, arrive twice or be overtaken. The source sends it again until it has the target's
+receipt, and the target delivers in order and once. So the nodes that forward packets keep no state about them.
 
-Packets are numbered between two lives of two processes, and nothing is sent to a life that is not known. When there is
-a new one, whether the old one had delivered what was not receipted is unknown for good, and messages that carry units
-are lost.
+Packets are numbered for each pair of incarnations of two processes, and nothing is sent to a target whose incarnation
+is not known. When the target has a new incarnation, it is unknown for good whether the old one had delivered the
+messages without a receipt, so they are reported as lost.
 
-`EndToEnd` is what is the same wherever the way comes from. `Router` finds the way itself; with `Direct` somebody else
-does, such as the routing protocols of a kernel.
+`EndToEnd` is common to both ways of routing. `Router` finds the routes itself; with `Direct` the network below does,
+for example the routing protocols of a kernel.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from random import Random
 
 from agents.message import Message
 from testbed.link.actions import Action, Deliver, Lost, Transmit
-from testbed.link.frames import Brought, Packet, Receipt, Who
-from testbed.link.settings import Settings
+from testbed.link.frames import Arrival, Packet, Receipt, Who
+from testbed.link.settings import LinkSettings
 from testbed.link.wire import Datagram, Junk, Wire
 
 
 @dataclass(slots=True)
 class Outgoing:
-    """What is on its way to one node."""
+    """The messages in transit to one node."""
 
-    incarnation: int = 0  # the life that the numbers are for; 0 if none is known yet
-    sent: int = 0  # the number of the last message; numbers go on through the lives of the target
-    since: int = 0  # the number of the last message that was for the life before
-    window: deque[tuple[int, Message]] = field(default_factory=deque)  # not receipted
+    incarnation: int = 0  # of the target; 0 if it is not known yet
+    sent: int = 0  # the number of the last message; numbers continue when the target restarts
+    since: int = 0  # the number of the last message that was for the target's incarnation before
+    window: deque[tuple[int, Message]] = field(default_factory=deque)  # without a receipt so far
     retry_at: int | None = None
     backoff: int = 0
 
 
 @dataclass(slots=True)
 class Incoming:
-    """What came from one life of one node."""
+    """What was received from one incarnation of one node."""
 
     incarnation: int
     delivered: int = 0
@@ -46,12 +46,14 @@ class Incoming:
 
 
 class EndToEnd:
-    """Both ends of all conversations of one life of one node; driven as `LinkLayer` is."""
+    """Both ends of all conversations of one incarnation of one node; driven as `LinkLayer` is."""
 
     max_hops = 0
-    """That a packet may go from node to node, where these pass it on."""
+    """The hop limit of a packet, if the nodes forward packets themselves."""
 
-    def __init__(self, node: int, incarnation: int, wire: Wire, settings: Settings, rng: Random, now: int = 0) -> None:
+    def __init__(
+        self, node: int, incarnation: int, wire: Wire, settings: LinkSettings, rng: Random, now: int = 0
+    ) -> None:
         self.node = node
         self.incarnation = incarnation
         self.dropped: Counter[str] = Counter()
@@ -66,7 +68,7 @@ class EndToEnd:
     # -- inputs ------------------------------------------------------------------------------------------------------
 
     def send(self, now: int, peer: int, message: Message) -> bool:
-        """Send a message to any node; it arrives when there is a way."""
+        """Send a message to any node; it arrives once there is a route. Always True."""
         self._now = now
         outgoing = self._outgoing.setdefault(peer, Outgoing())
         outgoing.sent += 1
@@ -76,23 +78,26 @@ class EndToEnd:
         self._plan(outgoing)
         return True
 
-    def brings(self, data: bytes) -> Brought | None:
-        """The message that bytes bring; None if they bring none that is waited for."""
+    def brings(self, data: bytes) -> Arrival | None:
+        """The message in a datagram; None if it carries no message that is still to be delivered here."""
         try:
             packet = self._wire.read(data).frame
         except Junk:
             return None
-        if not isinstance(packet, Packet) or (packet.target, packet.life) != (self.node, self.incarnation):
+        if not isinstance(packet, Packet) or (packet.target, packet.target_incarnation) != (
+            self.node,
+            self.incarnation,
+        ):
             return None
         incoming = self._incoming.get(packet.source)
         if incoming is None or packet.incarnation > incoming.incarnation:
             incoming = Incoming(packet.incarnation, packet.since)
         missing = packet.number - incoming.delivered - 1
         is_wanted = packet.incarnation == incoming.incarnation and 0 <= missing < self._settings.window
-        return Brought(packet.source, missing) if is_wanted else None
+        return Arrival(packet.source, missing) if is_wanted else None
 
     def on_datagram(self, now: int, data: bytes) -> None:
-        """Bytes came in."""
+        """Handle a received datagram."""
         self._now = now
         try:
             self._read(*self._wire.read(data))
@@ -100,7 +105,7 @@ class EndToEnd:
             self.dropped[str(junk)] += 1
 
     def on_time(self, now: int) -> None:
-        """Time has passed."""
+        """Send again what is due."""
         self._now = now
         for peer, outgoing in self._outgoing.items():
             if outgoing.retry_at is not None and now >= outgoing.retry_at:
@@ -111,7 +116,7 @@ class EndToEnd:
     # -- outputs -----------------------------------------------------------------------------------------------------
 
     def take(self) -> list[Action]:
-        """What is to be done, in order."""
+        """The actions to carry out, in order; each is returned once."""
         actions, self._actions = self._actions, []
         return actions
 
@@ -120,32 +125,32 @@ class EndToEnd:
         retries = (one.retry_at for one in self._outgoing.values() if one.retry_at is not None)
         return min([self._next_duty(), *retries])
 
-    # -- what depends on how the way is found ------------------------------------------------------------------------
+    # -- what depends on how routes are found ------------------------------------------------------------------------
 
     def _read(self, sender: int, incarnation: int, frame: Message, body: bytes) -> None:
-        """A datagram came from whoever put it on the air."""
+        """Handle a datagram; `sender` is the node that transmitted it last."""
         raise NotImplementedError
 
     def _forward(self, frame: Packet | Receipt, body: bytes = b"") -> None:
-        """Send a frame on its way, if there is one."""
+        """Send a frame towards its target, if there is a route."""
         raise NotImplementedError
 
     def _next_duty(self) -> int:
-        """When there is something to do besides sending again."""
+        """The time of the next task other than sending again."""
         raise NotImplementedError
 
     def _may_retry(self, outgoing: Outgoing) -> bool:
-        """Whether it is any use to try again while the life of the target is not known."""
+        """Whether sending again can help; it may not while the target's incarnation is unknown."""
         raise NotImplementedError
 
     # -- packets -----------------------------------------------------------------------------------------------------
 
     def _meet(self, target: int, incarnation: int) -> None:
-        """It is known which life a node is in."""
+        """Note the incarnation of a node. If it is new, report what is lost with the old one, and send what waits."""
         outgoing = self._outgoing.setdefault(target, Outgoing())
         if incarnation <= outgoing.incarnation:
             return
-        if outgoing.incarnation:  # what the life before had delivered nobody can say any more
+        if outgoing.incarnation:  # what the incarnation before had delivered is unknown for good
             for number, message in outgoing.window:
                 self._actions.append(Lost(target, outgoing.incarnation, number, message))
             outgoing.window.clear()
@@ -161,8 +166,8 @@ class EndToEnd:
 
     def _dispatch(self, target: int, outgoing: Outgoing, number: int, message: Message) -> None:
         if outgoing.incarnation:
-            life, since = outgoing.incarnation, outgoing.since
-            packet = Packet(self.node, self.incarnation, target, life, number, since, self.max_hops)
+            to, since = outgoing.incarnation, outgoing.since
+            packet = Packet(self.node, self.incarnation, target, to, number, since, self.max_hops)
             self._forward(packet, self._wire.spell_message(message))
 
     def _plan(self, outgoing: Outgoing) -> None:
@@ -174,7 +179,7 @@ class EndToEnd:
             outgoing.retry_at = self._now + outgoing.backoff
 
     def _on_packet(self, packet: Packet, body: bytes) -> None:
-        """A packet for us, and for this life."""
+        """Handle a packet for this incarnation of this node."""
         incoming = self._incoming.get(packet.source)
         if incoming is None or packet.incarnation > incoming.incarnation:
             incoming = self._incoming[packet.source] = Incoming(packet.incarnation, packet.since)
@@ -188,13 +193,14 @@ class EndToEnd:
             self._actions.append(Deliver(packet.source, packet.incarnation, incoming.delivered, message))
         self._give_receipt(packet.source, packet.incarnation, incoming.delivered)
 
-    def _give_receipt(self, source: int, life: int, delivered: int) -> None:
-        self._forward(Receipt(self.node, self.incarnation, source, life, delivered, self.max_hops))
+    def _give_receipt(self, source: int, incarnation: int, delivered: int) -> None:
+        self._forward(Receipt(self.node, self.incarnation, source, incarnation, delivered, self.max_hops))
 
     def _on_receipt(self, receipt: Receipt) -> None:
-        """A receipt for us."""
+        """Handle a receipt for this node."""
         outgoing = self._outgoing.get(receipt.source)
-        if receipt.life != self.incarnation or outgoing is None or receipt.incarnation != outgoing.incarnation:
+        is_ours = receipt.target_incarnation == self.incarnation
+        if not is_ours or outgoing is None or receipt.incarnation != outgoing.incarnation:
             raise Junk("for another incarnation")
         waiting = len(outgoing.window)
         while outgoing.window and outgoing.window[0][0] <= receipt.delivered:
@@ -203,7 +209,7 @@ class EndToEnd:
             outgoing.retry_at, outgoing.backoff = None, 0
             done = waiting - len(outgoing.window)
             room = self._settings.window
-            for number, message in list(outgoing.window)[max(0, room - done) : room]:  # for the first time
+            for number, message in list(outgoing.window)[max(0, room - done) : room]:  # sent for the first time
                 self._dispatch(receipt.source, outgoing, number, message)
             self._plan(outgoing)
 
@@ -213,10 +219,10 @@ class EndToEnd:
 
 
 class Direct(EndToEnd):
-    """For a network in which any node can be sent to, and datagrams find their way by themselves.
+    """For a network that routes datagrams to any node by itself.
 
-    A target that has never been heard is asked first which life it is in. Later every datagram tells that of its
-    sender: a packet for a life that is over is answered with a receipt of the present one, for nothing.
+    A target that has never been heard is first asked for its incarnation. Later every datagram carries that of its
+    sender: a packet for an earlier incarnation is answered with a receipt of the current one.
     """
 
     def _read(self, sender: int, incarnation: int, frame: Message, body: bytes) -> None:
@@ -225,7 +231,7 @@ class Direct(EndToEnd):
         if not isinstance(frame, Packet | Receipt | Who):
             raise Junk("for another layer")
         if isinstance(frame, Packet | Receipt) and (frame.source, frame.incarnation) != (sender, incarnation):
-            raise Junk("malformed")  # nobody passes on what others have sent
+            raise Junk("malformed")  # nodes do not forward frames of other nodes here
         if frame.target != self.node:
             raise Junk("for another node")
         known = self._outgoing.get(sender)
@@ -234,28 +240,28 @@ class Direct(EndToEnd):
         self._meet(sender, incarnation)
         if isinstance(frame, Receipt):
             self._on_receipt(frame)
-        elif isinstance(frame, Packet) and frame.life == self.incarnation:
+        elif isinstance(frame, Packet) and frame.target_incarnation == self.incarnation:
             self._on_packet(frame, body)
-        elif isinstance(frame, Packet) and frame.life > self.incarnation:
+        elif isinstance(frame, Packet) and frame.target_incarnation > self.incarnation:
             raise Junk("for another incarnation")
         else:
             self._give_receipt(sender, incarnation, self._delivered(sender, incarnation))
 
-    def _delivered(self, source: int, life: int) -> int:
+    def _delivered(self, source: int, incarnation: int) -> int:
         incoming = self._incoming.get(source)
-        return incoming.delivered if incoming is not None and incoming.incarnation == life else 0
+        return incoming.delivered if incoming is not None and incoming.incarnation == incarnation else 0
 
     def _dispatch(self, target: int, outgoing: Outgoing, number: int, message: Message) -> None:
         if outgoing.incarnation:
             super()._dispatch(target, outgoing, number, message)
-        elif number == outgoing.window[0][0]:  # for all that wait, one question will do
+        elif number == outgoing.window[0][0]:  # one question is enough for all waiting messages
             self._transmit(target, Who(target))
 
     def _forward(self, frame: Packet | Receipt, body: bytes = b"") -> None:
         self._transmit(frame.target, frame, body)
 
     def _next_duty(self) -> int:
-        return self._now + self._settings.max_retry  # none, really
+        return self._now + self._settings.max_retry  # there is none; this only bounds the time to the next call
 
     def _may_retry(self, outgoing: Outgoing) -> bool:
         return True

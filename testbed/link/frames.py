@@ -1,4 +1,4 @@
-"""What link layers say to each other. Declared like the messages of agents, so the same codec spells them."""
+"""The frames that link layers exchange. Declared like the messages of agents, so the same codec encodes them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from agents.message import Message
 
 
 class Stage(IntEnum):
-    """Where an end of a link stands in its session."""
+    """The stage of an end of a link in its session."""
 
-    OPENING = 0  # the end that opens sessions has asked for one, and does not know yet whether the other has it
+    OPENING = 0  # the end that opens sessions has asked for one, and does not know yet whether the other end has joined
     UP = 1
-    CLOSING = 2  # it sends nothing new; what was sent is still to arrive
-    DONE = 3  # it delivers nothing more: what it has delivered is final
+    CLOSING = 2  # it sends nothing new; what was sent may still be delivered
+    DONE = 3  # it delivers nothing more: its count of delivered messages is final
 
 
 OPENING, UP, CLOSING, DONE = Stage
@@ -24,9 +24,9 @@ OPENING, UP, CLOSING, DONE = Stage
 
 @dataclass(frozen=True, slots=True)
 class Hello(Message):
-    """I am here, and these I have heard lately, by node and incarnation. Broadcast now and then.
+    """The sender is present, and has lately heard these nodes, by node and incarnation. Broadcast now and then.
 
-    With very many neighbours it comes in parts, all of one number.
+    With very many neighbours a hello is split over several frames of the same number.
     """
 
     number: int
@@ -35,18 +35,18 @@ class Hello(Message):
 
 @dataclass(frozen=True, slots=True)
 class State(Message):
-    """How the sender's end of a link stands. It opens sessions, acknowledges, closes and settles; hearing it twice,
-    late or out of order does no harm, as nothing in it ever goes back within a session.
+    """The state of the sender's end of a link. It opens sessions, acknowledges, closes and settles doubts; receiving it
+    twice, late or out of order does no harm, as no value in it ever decreases within a session.
     """
 
     to: int
     incarnation: int  # of the receiver, as far as the sender knows
     session: int
     stage: int
-    delivered: int  # how many messages of this session it has delivered, so that it acknowledges them
-    before: int  # how many of the session before, which is over: that is final
-    cut: int | None  # how many it sends in this session at most, once it closes
-    ask: bool  # whether it waits for the receiver's state
+    delivered: int  # how many messages of this session it has delivered, which acknowledges them
+    before: int  # how many of the session before, which is over, so this is final
+    cut: int | None  # once it closes: how many messages it sends in this session
+    ask: bool  # whether it wants the receiver's state as an answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +61,18 @@ class Data(Message):
 
 @dataclass(frozen=True, slots=True)
 class Relay(Message):
-    """A datagram of `origin` for `target`, carried by others for at most `hops` more hops; the datagram follows."""
+    """A datagram of `origin` for `target`, relayed for at most `hops` more hops; the datagram follows."""
 
     origin: int
     incarnation: int  # of the origin
     target: int
-    number: int  # tells the origin's relays apart
+    number: int  # distinguishes the relays of one origin
     hops: int
 
 
 @dataclass(frozen=True, slots=True)
 class Advert(Message):
-    """A router's hello: whom it has heard lately, and how far it is to whom, its own entry first; or a part of it."""
+    """A router's hello, or a part of it: the nodes it has lately heard, and its distances, its own entry first."""
 
     heard: tuple[tuple[int, int], ...]
     vector: tuple[tuple[int, int, int, int], ...]  # node, its incarnation, sequence, hops
@@ -80,38 +80,38 @@ class Advert(Message):
 
 @dataclass(frozen=True, slots=True)
 class Packet(Message):
-    """The `number`th message from a life of one node to a life of another; the message follows."""
+    """The `number`th message from an incarnation of one node to an incarnation of another; the message follows."""
 
     source: int
-    incarnation: int
+    incarnation: int  # of the source
     target: int
-    life: int  # the target's incarnation
+    target_incarnation: int
     number: int
-    since: int  # the number of the last message that was for the life before
-    hops: int  # that it may still go
+    since: int  # the number of the last message that was for the target's incarnation before
+    hops: int  # how many it may still travel
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt(Message):
-    """Of the packets from `target`, the first so many have been delivered at `source`."""
+    """The first `delivered` packets from `target` have been delivered at `source`."""
 
     source: int
-    incarnation: int
+    incarnation: int  # of the source
     target: int
-    life: int  # the target's incarnation
+    target_incarnation: int
     delivered: int
     hops: int
 
 
 @dataclass(frozen=True, slots=True)
 class Who(Message):
-    """In which life are you, `target`? It is answered with a receipt."""
+    """Asks `target` for its incarnation. The answer is a receipt."""
 
     target: int
 
 
-class Brought(NamedTuple):
-    """A message that has come: whose it is, and how many must come before it."""
+class Arrival(NamedTuple):
+    """A message in a received datagram: its source, and how many messages must be delivered before it."""
 
     source: int
     missing: int
@@ -120,8 +120,8 @@ class Brought(NamedTuple):
 T = TypeVar("T")
 
 
-def parts(whole: Sequence[T], most: int) -> list[tuple[T, ...]]:
-    """A list in parts that fit into a datagram; of nothing, one part that is empty."""
+def chunks(whole: Sequence[T], most: int) -> list[tuple[T, ...]]:
+    """A list in chunks of at most so many items, to fit into a datagram; an empty list gives one empty chunk."""
     return [tuple(whole[start : start + most]) for start in range(0, len(whole), most)] or [()]
 
 

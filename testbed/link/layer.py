@@ -1,4 +1,4 @@
-"""A node's link layer: it makes itself heard, listens for neighbours, and carries datagrams for others."""
+"""A node's link layer: it sends hellos, discovers neighbours, and relays datagrams for other nodes."""
 
 from __future__ import annotations
 
@@ -9,30 +9,32 @@ from typing import ClassVar
 from agents.message import Message
 from testbed.link.actions import Action, Transmit
 from testbed.link.end import End
-from testbed.link.frames import Brought, Data, Hello, Relay, State, parts
-from testbed.link.settings import Settings
+from testbed.link.frames import Arrival, Data, Hello, Relay, State, chunks
+from testbed.link.settings import LinkSettings
 from testbed.link.wire import Datagram, Junk, Wire
 
 REMEMBERED_RELAYS = 4096
-HEARD_IN_A_HELLO = 200  # which fit into a datagram, however large their numbers
+HEARD_IN_A_HELLO = 200  # so many fit into a datagram, however large their numbers
 NEAR_HOPS, NEAR_TRIES = 2, 3
-"""How far others carry a datagram at first, and how often that is tried before it may go farther."""
+"""The hop limit of the first relays to a peer, and how many are sent with it before the limit is raised."""
 
 
 class LinkLayer:
-    """The links of one life of one node.
+    """The links of one incarnation of one node.
 
-    Call `on_datagram`, `on_time` and `send` with the time, and carry out what `take` gives after each; call `on_time`
-    no later than `wake_at` says.
+    Call `on_datagram`, `on_time` and `send` with the current time, and carry out the actions that `take` returns after
+    each call. Call `on_time` no later than `wake_at` says.
     """
 
     end: ClassVar[type[End]] = End
 
-    def __init__(self, node: int, incarnation: int, wire: Wire, settings: Settings, rng: Random, now: int = 0) -> None:
+    def __init__(
+        self, node: int, incarnation: int, wire: Wire, settings: LinkSettings, rng: Random, now: int = 0
+    ) -> None:
         self.node = node
         self.incarnation = incarnation
         self.dropped: Counter[str] = Counter()
-        """Datagrams that were not ours, or not for this life of this node, by what was wrong with them."""
+        """Datagrams not of this run, or not for this incarnation of this node, counted by what was wrong with them."""
         self._wire = wire
         self._settings = settings
         self._rng = rng
@@ -43,18 +45,18 @@ class LinkLayer:
         self._hello_at = now + round(rng.random() * settings.hello)
         self._relays = 0
         self._near_tries: Counter[int] = Counter()  # relays to a peer since it was last heard over the air
-        self._seen: OrderedDict[tuple[int, int, int], None] = OrderedDict()  # relays that went by here
+        self._seen: OrderedDict[tuple[int, int, int], None] = OrderedDict()  # relays that this node has handled
 
     # -- inputs ------------------------------------------------------------------------------------------------------
 
     def send(self, now: int, peer: int, message: Message) -> bool:
-        """Send a message over the link to a peer; False if there is none."""
+        """Send a message over the link to a peer; False if there is no link."""
         self._now = now
         end = self._ends.get(peer)
         return end is not None and end.send(now, message)
 
-    def brings(self, data: bytes) -> Brought | None:
-        """The message that bytes bring; None if they bring none that is waited for."""
+    def brings(self, data: bytes) -> Arrival | None:
+        """The message in a datagram; None if it carries no message that is still to be delivered here."""
         try:
             sender, incarnation, frame, body = self._wire.read(data)
             if isinstance(frame, Relay) and frame.target == self.node:
@@ -67,10 +69,10 @@ class LinkLayer:
         if (frame.to, frame.incarnation) != (self.node, self.incarnation):
             return None
         missing = end.missing_before(frame)
-        return None if missing is None else Brought(sender, missing)
+        return None if missing is None else Arrival(sender, missing)
 
     def on_datagram(self, now: int, data: bytes) -> None:
-        """Bytes came in."""
+        """Handle a received datagram."""
         self._now = now
         try:
             self._receive(self._wire.read(data), direct=True)
@@ -78,7 +80,7 @@ class LinkLayer:
             self.dropped[str(junk)] += 1
 
     def on_time(self, now: int) -> None:
-        """Time has passed."""
+        """Send a hello and act on links, if that is due."""
         self._now = now
         if now >= self._hello_at:
             self._say_hello()
@@ -90,7 +92,7 @@ class LinkLayer:
     # -- outputs -----------------------------------------------------------------------------------------------------
 
     def take(self) -> list[Action]:
-        """What is to be done, in order."""
+        """The actions to carry out, in order; each is returned once."""
         actions, self._actions = self._actions, []
         return actions
 
@@ -103,8 +105,8 @@ class LinkLayer:
                 wake_at = due
         return wake_at
 
-    def life_of(self, peer: int) -> int:
-        """The latest incarnation of a peer that was heard of; 0 for none."""
+    def incarnation_of(self, peer: int) -> int:
+        """The latest known incarnation of a peer; 0 if the peer was never heard."""
         return self._ends[peer].incarnation if peer in self._ends else 0
 
     # -- the air -----------------------------------------------------------------------------------------------------
@@ -113,8 +115,8 @@ class LinkLayer:
         settings, now = self._settings, self._now
         self._hellos += 1
         heard = [(peer, end.incarnation) for peer, end in sorted(self._ends.items()) if end.was_heard(now)]
-        for part in parts(heard, HEARD_IN_A_HELLO):
-            self._transmit(None, Hello(self._hellos, part))
+        for chunk in chunks(heard, HEARD_IN_A_HELLO):
+            self._transmit(None, Hello(self._hellos, chunk))
         spread = settings.hello * settings.jitter
         self._hello_at = now + round(settings.hello + self._rng.uniform(-spread, spread))
 
@@ -123,7 +125,7 @@ class LinkLayer:
         if sender == self.node:
             raise Junk("our own")
         if isinstance(frame, Relay):
-            self._carry(frame, body)
+            self._relay(frame, body)
             return
         end = self._end_of(sender, incarnation)
         if direct:
@@ -147,13 +149,13 @@ class LinkLayer:
             end.on_data(self._now, frame, self._wire.read_message(body))
 
     def _end_of(self, peer: int, incarnation: int) -> End:
-        """Our end of the link to a life of a peer; a new life ends the one before."""
+        """Our end of the link to an incarnation of a peer; a newer incarnation replaces the one before."""
         end = self._ends.get(peer)
         if end is not None and incarnation < end.incarnation:
             raise Junk("of an earlier incarnation")
         if end is None or incarnation > end.incarnation:
             if end is not None:
-                end.lose()
+                end.on_peer_restart()
             end = self.end(self.node, peer, incarnation, self._settings, self._post, self._tell)
             self._ends[peer] = end
         return end
@@ -166,7 +168,7 @@ class LinkLayer:
         self._actions.append(Transmit(to, data, type(frame).__name__))
 
     def _post(self, peer: int, frame: State | Data, message: Message | None) -> None:
-        """Send a frame to a peer: over the air if it was heard lately, else by others."""
+        """Send a frame to a peer: directly if the peer was heard lately, else by relay."""
         body = b"" if message is None else self._wire.spell_message(message)
         if self._ends[peer].was_heard(self._now) or not self._settings.relay_hops:
             self._transmit(peer, frame, body)
@@ -174,7 +176,7 @@ class LinkLayer:
         self._relays += 1
         inner = self._wire.spell(Datagram(self.node, self.incarnation, frame, body))
         self._remember((self.node, self.incarnation, self._relays))
-        # Two who have just parted mostly have a neighbour in common; if that does not do, everybody is asked.
+        # Two nodes that have just lost contact mostly share a neighbour; if that fails, the relay is flooded farther.
         self._near_tries[peer] += 1
         hops = NEAR_HOPS if self._near_tries[peer] <= NEAR_TRIES else self._settings.relay_hops
         relay = Relay(self.node, self.incarnation, peer, self._relays, min(hops, self._settings.relay_hops))
@@ -185,10 +187,10 @@ class LinkLayer:
         if len(self._seen) > REMEMBERED_RELAYS:
             self._seen.popitem(last=False)
 
-    # -- for others --------------------------------------------------------------------------------------------------
+    # -- relays ------------------------------------------------------------------------------------------------------
 
-    def _carry(self, relay: Relay, inner: bytes) -> None:
-        """Take a relayed datagram that is for us, or pass on one that is not, once."""
+    def _relay(self, relay: Relay, inner: bytes) -> None:
+        """Handle a relayed datagram that is for this node, or pass on one for another node; each only once."""
         key = (relay.origin, relay.incarnation, relay.number)
         if key in self._seen:
             return
@@ -205,5 +207,5 @@ class LinkLayer:
             target = self._ends.get(relay.target)
             if target is not None and target.was_heard(self._now):
                 self._transmit(relay.target, onward, inner)
-            elif onward.hops > 1:  # otherwise nobody would pass it on
+            elif onward.hops > 1:  # a broadcast with one hop left would not be passed on
                 self._transmit(None, onward, inner)

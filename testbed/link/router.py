@@ -1,9 +1,9 @@
-"""A router for algorithms that address any node: it finds the way, and `EndToEnd` sees that everything arrives.
+"""A router for algorithms that address any node: it finds the routes, and `EndToEnd` makes delivery reliable.
 
 Routes are a distance vector with sequence numbers, as in DSDV (C. Perkins, P. Bhagwat, SIGCOMM 1994): every node
-numbers its own entry, and an entry replaces another only if it is newer, or as new and shorter, so no stale news runs
-in circles. It is carried by the hellos. A packet goes hop by hop over the air and may be lost on any of them. Which
-life a target is in comes with its route.
+numbers its own entry, and an entry replaces another only if it is newer, or as new and shorter, so stale entries cannot
+form loops. The vector is part of the hellos. A packet goes hop by hop over the air and may be lost on each hop. The
+incarnation of a target comes with its route.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import NamedTuple
 
 from agents.message import Message
 from testbed.link.endtoend import EndToEnd, Outgoing
-from testbed.link.frames import Advert, Packet, Receipt, parts
-from testbed.link.settings import Settings
+from testbed.link.frames import Advert, Packet, Receipt, chunks
+from testbed.link.settings import LinkSettings
 from testbed.link.wire import Junk, Wire
 
 MAX_HOPS = 64
-HEARD_IN_AN_ADVERT, ROUTES_IN_AN_ADVERT = 60, 90  # which fit into a datagram, however large their numbers
+HEARD_IN_AN_ADVERT, ROUTES_IN_AN_ADVERT = 60, 90  # so many fit into a datagram, however large their numbers
 
 
 class Route(NamedTuple):
-    """The way to a node: how new the news of it is, how far it is, and by which neighbour. No way, if `via` is None."""
+    """A route to a node: how recent it is, its length, and the next hop. If `via` is None there is no route now."""
 
     incarnation: int
     sequence: int
@@ -33,25 +33,27 @@ class Route(NamedTuple):
 
     @property
     def news(self) -> tuple[int, int]:
-        """What makes one route replace another."""
+        """A route with greater news replaces another."""
         return (self.incarnation, self.sequence)
 
 
 class Router(EndToEnd):
-    """The router of one life of one node; driven as `LinkLayer` is."""
+    """The router of one incarnation of one node; driven as `LinkLayer` is."""
 
     max_hops = MAX_HOPS
 
-    def __init__(self, node: int, incarnation: int, wire: Wire, settings: Settings, rng: Random, now: int = 0) -> None:
+    def __init__(
+        self, node: int, incarnation: int, wire: Wire, settings: LinkSettings, rng: Random, now: int = 0
+    ) -> None:
         super().__init__(node, incarnation, wire, settings, rng, now)
         self.routes: dict[int, Route] = {}
         self._adverts = 0
         self._hello_at = now + round(rng.random() * settings.hello)
-        self._heard: dict[int, tuple[int, int]] = {}  # neighbour -> its life, and when it was heard last
-        self._listed: dict[int, int] = {}  # neighbour -> when it said last that it hears us
+        self._heard: dict[int, tuple[int, int]] = {}  # neighbour -> its incarnation, and when it was last heard
+        self._listed: dict[int, int] = {}  # neighbour -> when it last said that it hears us
 
     def on_time(self, now: int) -> None:
-        """Time has passed."""
+        """Send an advert and what is to be sent again, if that is due."""
         self._now = now
         if now >= self._hello_at:
             self._forget_silent_neighbours()
@@ -77,29 +79,29 @@ class Router(EndToEnd):
         return self._hello_at
 
     def _may_retry(self, outgoing: Outgoing) -> bool:
-        return outgoing.incarnation > 0  # otherwise there is no route yet, which will come by itself
+        return outgoing.incarnation > 0  # otherwise there is no route yet, and one arrives with an advert
 
     # -- routes ------------------------------------------------------------------------------------------------------
 
     def _advertise(self) -> None:
         settings = self._settings
         self._adverts += 1
-        heard = [(peer, life) for peer, (life, _) in sorted(self._heard.items())]
+        heard = [(peer, incarnation) for peer, (incarnation, _) in sorted(self._heard.items())]
         vector = [
             (target, route.incarnation, route.sequence, route.hops)
             for target, route in sorted(self.routes.items())
             if route.via is not None
         ]
         mine = (self.node, self.incarnation, self._adverts, 0)
-        # Who is not named in an advert takes nothing from it, so every part of the vector goes to every part of them.
-        for some, way in product(parts(heard, HEARD_IN_AN_ADVERT), parts(vector, ROUTES_IN_AN_ADVERT)):
-            self._transmit(None, Advert(some, (mine, *way)))
+        # A node ignores an advert that does not name it, so each chunk of the vector goes with each chunk of names.
+        for names, routes in product(chunks(heard, HEARD_IN_AN_ADVERT), chunks(vector, ROUTES_IN_AN_ADVERT)):
+            self._transmit(None, Advert(names, (mine, *routes)))
         spread = settings.hello * settings.jitter
         self._hello_at = self._now + round(settings.hello + self._rng.uniform(-spread, spread))
 
     def _on_advert(self, sender: int, advert: Advert) -> None:
         if (self.node, self.incarnation) not in advert.heard:
-            return  # it does not hear us, so nothing can be sent by it
+            return  # the sender does not hear us, so it cannot be a next hop
         self._listed[sender] = self._now
         for target, incarnation, sequence, hops in advert.vector:
             if target == self.node or hops >= MAX_HOPS:
@@ -121,7 +123,7 @@ class Router(EndToEnd):
             del self._listed[peer]
         for target, route in self.routes.items():
             if route.via is not None and route.via not in self._listed:
-                # Kept without a way: whoever has no newer news of the target may have it from here.
+                # Kept without a next hop, so that no entry that is as old can replace it.
                 self.routes[target] = route._replace(via=None)
 
     # -- packets -----------------------------------------------------------------------------------------------------
@@ -134,7 +136,7 @@ class Router(EndToEnd):
     def _on_packet(self, packet: Packet, body: bytes) -> None:
         if packet.target != self.node:
             self._forward(replace(packet, hops=packet.hops - 1), body)
-        elif packet.life != self.incarnation:
+        elif packet.target_incarnation != self.incarnation:
             raise Junk("for another incarnation")
         else:
             super()._on_packet(packet, body)

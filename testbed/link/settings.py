@@ -6,23 +6,23 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """How often it speaks, when it believes, and when it gives up."""
+class LinkSettings:
+    """How often a link layer sends, when it takes a link as up or down, and when it gives up."""
 
     hello: int
-    """Between two hellos, on average."""
+    """Mean time between two hellos."""
     jitter: float
-    """The share of that by which an interval may be longer or shorter, so that nodes do not speak in chorus."""
+    """The share of `hello` by which an interval may be longer or shorter, so that nodes do not send in step."""
     up_after: int
-    """Hellos of a peer, one after the other, before a link is opened to it."""
+    """Consecutive hellos of a peer before a link is opened to it."""
     dead_after: int
     """Silence after which a peer is out of reach."""
     retry: int
-    """After which what was not answered is sent again; it doubles every time, up to `max_retry`."""
+    """Time until an unanswered frame is sent again; it doubles every time, up to `max_retry`."""
     max_retry: int
     close_timeout: int | None
-    """How long two ends try to agree on how a session ends; None for ever."""
+    """How long two ends try to agree on the end of a session; None for no limit."""
     window: int = 32
-    """Messages on the air to one peer."""
+    """Most unacknowledged messages to one peer that are on the air at a time."""
     relay_hops: int = 8
-    """How far others carry a datagram for those who have lost sight of each other; 0 for not at all."""
+    """How many hops a datagram is relayed between nodes that do not hear each other; 0 turns relaying off."""

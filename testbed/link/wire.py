@@ -1,7 +1,7 @@
 """The bytes of a datagram: version, run, sender, its incarnation, a frame, what the frame carries, and a checksum.
 
-Whatever comes from another version or run, or does not spell a datagram to the last byte, is `Junk`: it says why, and
-the layer counts it and goes on.
+Bytes of another version or run, or that are not exactly one datagram, raise `Junk`, which says why; the layer counts
+them and goes on.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from testbed.link.frames import FRAMES, Data, Packet, Relay
 
 VERSION = 1
 MAX_BYTES = 1400
-"""Of a datagram: with headers it fits into one frame of any medium here."""
+"""The largest datagram: with headers it fits into one frame of every medium of the testbed."""
 _RUN_BYTES, _CHECKSUM_BYTES = 8, 4
 
 
@@ -32,21 +32,21 @@ _SENDER, _FRAME = Codec((_Sender,)), Codec(FRAMES)
 
 
 class Junk(Exception):
-    """Bytes that are no datagram of ours; its text says what kind of bytes."""
+    """Bytes that are not a datagram for this layer; the text says what is wrong with them."""
 
 
 class Datagram(NamedTuple):
-    """Who sent it, in which life, and what."""
+    """The sender, its incarnation, and what it sent."""
 
     sender: int
     incarnation: int
     frame: Message
     body: bytes = b""
-    """The message that a Data or a Packet carries, or the datagram that a Relay does."""
+    """The message in a Data or a Packet, or the datagram in a Relay."""
 
 
 class Wire:
-    """Spells and reads the datagrams of one run."""
+    """Encodes and decodes the datagrams of one run."""
 
     def __init__(self, run: str, messages: tuple[type[Message], ...]) -> None:
         self._head = bytes((VERSION,)) + hashlib.sha256(run.encode()).digest()[:_RUN_BYTES]
@@ -58,11 +58,11 @@ class Wire:
         data = self._head + sender + _FRAME.encode(datagram.frame) + datagram.body
         data += crc32(data).to_bytes(_CHECKSUM_BYTES)
         if len(data) > MAX_BYTES:
-            raise ValueError(f"a datagram of {len(data)} bytes: at most {MAX_BYTES} go over the air")
+            raise ValueError(f"a datagram of {len(data)} bytes: at most {MAX_BYTES} are allowed")
         return data
 
     def read(self, data: bytes) -> Datagram:
-        """The datagram that bytes spell, or `Junk`."""
+        """Decode a datagram; raises `Junk`."""
         if len(data) > MAX_BYTES:
             raise Junk("oversized")
         if data[:1] != self._head[:1]:
@@ -88,7 +88,7 @@ class Wire:
         return self._codec.encode(message)
 
     def read_message(self, data: bytes) -> Message:
-        """The agent's message that bytes spell, or `Junk`."""
+        """Decode an agent's message; raises `Junk`."""
         try:
             return self._codec.decode(data)
         except PeerError as error:

@@ -1,1 +1,1 @@
-"""Where every node is, at every time: placements, mobility models, traces, and when two nodes come within reach."""
+"""The position of every node at every time: placements, mobility models, traces, and when two nodes are in range."""

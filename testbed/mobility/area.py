@@ -17,16 +17,16 @@ class Area(NamedTuple):
     depth: float = 0.0
 
     def holds(self, position: Position | Any, slack: float = 1e-6) -> bool:
-        """Whether a place is inside, give or take a rounding error."""
+        """Whether a place is inside, up to a rounding error."""
         places = (position.x, position.y, position.z)
         return all(-slack <= place <= size + slack for place, size in zip(places, self, strict=True))
 
 
 def parse_area(value: Any) -> Area:
-    """What a scenario writes, checked."""
+    """Parse and check the area of a scenario."""
     if isinstance(value, list | tuple) and len(value) in (2, 3):
         numbers = [size for size in value if isinstance(size, int | float) and not isinstance(size, bool)]
-        sides = numbers[:2] if numbers[2:] == [0] else numbers  # only a depth may be nothing
+        sides = numbers[:2] if numbers[2:] == [0] else numbers  # only a depth may be 0
         if len(numbers) == len(value) and all(LEAST <= size <= MAX_METRES for size in sides):
             return Area(*map(float, numbers))
     allowed = f"[width, height] or [width, height, depth] in metres, each {LEAST:g} to {MAX_METRES:g}, or no depth: 0"

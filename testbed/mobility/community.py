@@ -1,19 +1,19 @@
-"""Time-variant communities: people who are mostly at home, at work, and now and then elsewhere.
+"""Time-variant communities: people that are mostly at home or at work, and now and then elsewhere.
 
 W. Hsu, T. Spyropoulos, K. Psounis, A. Helmy, "Modeling time-variant user mobility in wireless mobile networks", INFOCOM
 2007. Time is divided into periods that repeat in a cycle, such as day and night. In every period a node has a home, a
 square of the area, and moves in epochs. A local epoch is a leg of random direction inside the home, a roaming epoch one
 in the whole area; each ends with a pause. Which kind comes next depends on the last: a node stays local with a
-probability `stay`, and stays roaming with a probability `roam`. A local epoch of a node that is elsewhere begins with
-the straight way to a place of its home.
+probability `stay`, and stays roaming with a probability `roam`. A local epoch of a node outside its home begins
+with a straight leg to a random place in the home.
 
-Simplified against the paper: nodes share homes, node i having those of community i modulo `communities`, with a square
-for each period, at places drawn uniformly; legs are reflected at the edges instead of wrapped round; speeds, pauses and
-legs are the same in all periods; the epoch under way when a period ends is finished first.
+Simplifications of the paper: nodes share homes: node i has those of community i modulo `communities`, one square for
+each period, at places drawn uniformly; legs are reflected at the edges instead of wrapped around; speeds, pauses and
+legs follow the same laws in all periods; an epoch that is under way when a period ends is finished first.
 
-There is no steady state, as time matters. Without a placement, nodes start at the beginning of the first period, in a
-local or roaming epoch as often as these occur in it, uniformly in their home or in the area. With one, likewise, from
-where they are.
+There is no steady state, because the periods alternate. Without a placement, nodes start at the begin of the first
+period, in a local or roaming epoch with the long-run share of each, uniformly in their home or in the area. With a
+placement, they do the same from where they are placed.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from pydantic import Field
 from testbed.mobility.area import Area
 from testbed.mobility.fields import Metres, Pauses, Range, Seconds, Share, Speeds
 from testbed.mobility.legs import Path, any_direction, cut, drift, reach, rest
-from testbed.mobility.model import Model, inside, plane
+from testbed.mobility.model import MobilityModel, inside, plane
 from testbed.mobility.regions import Box
 from testbed.mobility.trajectory import Position, Trajectory, Waypoint
-from testbed.section import Section
 from testbed.randomness import Streams
+from testbed.section import Section
 
 Epoch = Generator[Waypoint, None, Waypoint]
-"""Yields its waypoints, and returns the last."""
+"""Yields its waypoints, and returns the last one."""
 
 
 class Period(Section):
@@ -48,12 +48,12 @@ class Period(Section):
 
     @property
     def local(self) -> float:
-        """The share of local epochs in the long run; half, if nobody ever changes."""
+        """The share of local epochs in the long run; one half if the kind of epoch never changes."""
         changes = 2 - self.stay - self.roam
         return (1 - self.roam) / changes if changes else 0.5
 
 
-class Community(Model):
+class Community(MobilityModel):
     """Mostly in a home square that changes with the time of day, now and then anywhere: people."""
 
     kind: Literal["community"] = "community"
@@ -74,7 +74,7 @@ class Community(Model):
     def trajectories(
         self, starts: list[Position] | None, nodes: int, area: Area, duration: float, streams: Streams
     ) -> list[Trajectory]:
-        """Nodes move on their own, but share homes."""
+        """Nodes move independently, but share homes."""
         homes, whole = self.homes(area, streams), Box.of(area)
         return [
             cut(self._path(start, homes[node % self.communities], whole, streams.of("mobility", node)), duration)
@@ -122,10 +122,10 @@ class Community(Model):
         return here
 
     def _now(self, t: float) -> int:
-        """Which period it is."""
+        """The index of the period at a time."""
         t %= sum(period.duration for period in self.periods)
         for index, period in enumerate(self.periods):
             if t < period.duration:
                 return index
             t -= period.duration
-        return 0  # rounding, at the very end of a cycle
+        return 0  # by rounding, at the very end of a cycle

@@ -1,17 +1,17 @@
 """When every pair of nodes comes within range and leaves it, exactly, from trajectories that are known in advance.
 
-What counts is what holds just after an instant, as in `Trajectory`, which at a jump is where the node has jumped to.
-All that happens at an instant happens together, and a pair is reported if it was linked before and is not after, or the
-other way round: so no pair changes twice at one instant. In particular
+The state of an instant is the state just after it, as in `Trajectory`: at a jump, it is where the node has jumped to.
+All changes of an instant happen together, and a pair is reported if it was linked before and is not linked after, or
+the other way round, so no pair changes twice at one instant. In particular
 
 - a touch (nodes pass at exactly their range, or turn back exactly there) is no crossing;
-- nodes that are at exactly their range at t = 0 and part are not linked; if they stay there or come closer, they are;
+- nodes at exactly their range at t = 0 are linked if they stay there or come closer, and not linked if they separate;
 - nodes that jump and are in range before and after stay linked.
 
-How it is done: trajectories consist of legs, on which nodes move in straight lines, so that for two nodes on their legs
-the instants are roots of a quadratic (`encounter`). A pair is looked at only when one of them begins a leg or steps
-into another cell of a grid, and their cells touch (`grid`); links change about as often as that. What is planned for a
-pair is before the end of both legs, so nothing planned is ever revoked.
+Method: trajectories consist of legs, on which nodes move in straight lines, so for two nodes on their legs the instants
+are roots of a quadratic (`encounter`). A pair is examined only when one of its nodes begins a leg or enters another
+cell of a grid, and their cells touch (`grid`); links change about as often as that. Everything planned for a pair lies
+before the end of both legs, so no plan is ever revoked.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from heapq import heapify, heappop, heappush
 from math import inf
 from typing import NamedTuple
 
-from testbed.network.graph import Link, link_of
 from testbed.mobility.encounter import END_OF_TIME, SLACK, Leg, Motion, is_out, leg_at, time_to_fall, time_to_form
 from testbed.mobility.grid import Cell, Grid
 from testbed.mobility.trajectory import Trajectory
+from testbed.pairs import Link, link_of
 
-CELL_MARGIN = 1.001  # who comes within range is in a cell that touches, whatever the rounding
-MIN_CELL_M = 1.0  # a range of nothing must not make infinitely many cells
+CELL_MARGIN = 1.001  # nodes in range are in cells that touch, despite rounding errors
+MIN_CELL_M = 1.0  # a range of 0 must not make infinitely many cells
 
 
 class Crossing(NamedTuple):
@@ -41,11 +41,11 @@ class Crossing(NamedTuple):
 
 
 class Crossings:
-    """All changes of links up to a time, in the order (t, a, b); worked out while iterating, anew every time.
+    """All changes of links up to a time, in the order (t, a, b); computed during each iteration.
 
     A link forms when the distance of two nodes becomes at most `range_of(a, b)`, which is symmetric, always the same
     for a pair and at most `max_range`; it falls when the distance becomes more than that times (1 + hysteresis). A node
-    that is not there has no links.
+    that is absent has no links.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Crossings:
 
 
 class _Sweep:
-    """One pass through time: all nodes as they are just after `now`, and what is planned."""
+    """One pass through time: the state of all nodes just after `now`, and planned changes."""
 
     def __init__(
         self,
@@ -92,48 +92,48 @@ class _Sweep:
         self.now = 0.0
         self.legs: list[Leg] = [leg_at(trajectory, 0.0) for trajectory in trajectories]
         self.links: list[set[int]] = [set() for _ in trajectories]
-        self.changed: set[Link] = set()  # at this instant: linked before and not now, or the other way round
+        self.changed: set[Link] = set()  # at this instant: linked before and not linked now, or the other way round
         self.grid = Grid(trajectories, max(MIN_CELL_M, CELL_MARGIN * max_range))
-        # Two heaps, of which neither runs out. For each node: when it begins a leg (no step) or steps into a cell.
+        # Two heaps, neither ever empty. For each node: when it begins a leg (no step) or steps into another cell.
         self.turns: list[tuple[float, int, Cell]] = [(inf, -1, 0)]
         self.turns += [(max(0.0, trajectory.appears), node, 0) for node, trajectory in enumerate(trajectories)]
         heapify(self.turns)
-        # For pairs on their present legs: when a link forms, and when it falls thereafter; or just when it falls.
+        # For pairs on their present legs: when a link forms and when it falls again, or only when it falls.
         self.plans: list[tuple[float, int, int, bool, float]] = [(inf, -1, -1, False, inf)]
 
     def next_instant(self) -> float:
-        """When something happens next; inf if nothing ever does."""
+        """The time of the next event; inf if there is none."""
         return min(self.turns[0][0], self.plans[0][0])
 
     def settle(self, now: float) -> list[Link]:
-        """Let everything happen that does at an instant; returns the pairs that this changes, sorted."""
+        """Apply all events of an instant; returns the pairs whose link has changed, sorted."""
         self.now = now
         self.changed.clear()
-        while self.turns[0][0] <= now:  # again if a leg begins at the edge of a cell
+        while self.turns[0][0] <= now:  # several times if a leg begins at the edge of a cell
             self._turn()
         plans = self.plans
         while plans[0][0] <= now:
             _, a, b, up, falls = heappop(plans)
-            if (b in self.links[a]) is not up:  # it is if planned twice: their cells had parted and touched again
+            if (b in self.links[a]) is not up:  # False if planned twice: the cells had separated and touched again
                 self._change(a, b)
                 if falls < inf:
                     heappush(plans, (falls, a, b, False, inf))
         return sorted(self.changed)
 
     def _turn(self) -> None:
-        """Let nodes step into cells and begin legs."""
-        turns, beginners = self.turns, []
+        """Move nodes into their next cells and onto their next legs."""
+        turns, starting = self.turns, []
         while turns[0][0] <= self.now:
             _, node, step = heappop(turns)
             if step:
-                self._look_at(node, self.grid.step(node, step))
+                self._examine(node, self.grid.step(node, step))
                 self._plan_turn(node)
             else:
-                beginners.append(node)
-        self._begin_legs(beginners)
+                starting.append(node)
+        self._begin_legs(starting)
 
     def _begin_legs(self, nodes: Iterable[int]) -> None:
-        """Put nodes on their legs, all of them before any pair is looked at: two may jump at one instant."""
+        """Put nodes on their legs, all of them before any pair is examined: two may jump at one instant."""
         present = []
         for node in nodes:
             self.grid.leave(node)
@@ -148,11 +148,11 @@ class _Sweep:
             self._enter(node)
 
     def _enter(self, node: int) -> None:
-        """Put a node on a new leg into its cell. Of several that do so, each pair is looked at once, by the later."""
+        """Put a node on a new leg into its cell. If several do so, each pair is examined once, for the later node."""
         grid = self.grid
         cell = grid.at(self._place(node))
-        peers = {peer for peer in self.links[node] if peer in grid.cell_of}  # not all are near: there are jumps
-        self._look_at(node, peers.union(grid.around(cell)))
+        peers = {peer for peer in self.links[node] if peer in grid.cell_of}  # after a jump some are far away
+        self._examine(node, peers.union(grid.around(cell)))
         grid.enter(node, cell)
         self._plan_turn(node)
 
@@ -167,10 +167,10 @@ class _Sweep:
         s = self.now - t
         return x + s * u, y + s * v, z + s * w
 
-    def _look_at(self, a: int, others: Iterable[int]) -> None:
-        """Plan what happens between a node and others while they are on their present legs.
+    def _examine(self, a: int, others: Iterable[int]) -> None:
+        """Plan the link changes between a node and others while they are on their present legs.
 
-        The order of the others does not matter, since that of what is planned is (t, a, b).
+        The order of the others does not matter, because plans are ordered by (t, a, b).
         """
         now, legs, linked = self.now, self.legs, self.links[a]
         reach2 = (self.max_range + SLACK) ** 2
@@ -194,18 +194,18 @@ class _Sweep:
                 self._plan_link(*link_of(a, b), min(end, end_a), (distance2, parting, speed2))
 
     def _plan_link(self, a: int, b: int, end: float, motion: Motion) -> None:
-        """Plan that a link forms, and that it falls again, as far as that happens before the end."""
+        """Plan that a link forms and falls again, if that happens before the end."""
         now, reach = self.now, self.range_of(a, b)
         assert reach <= self.max_range
-        if reach <= 0.0:  # they never hear each other, not even at one place
+        if reach <= 0.0:  # they never hear each other, not even at the same place
             return
         forms = now + time_to_form(reach, motion, end - now)
-        if forms < end:  # what rounding has put at the very end is found when the next leg begins
+        if forms < end:  # a time that rounding has put at the very end is found when the next leg begins
             falls = now + time_to_fall(reach * self.stretch, motion, end - now)
             heappush(self.plans, (forms, a, b, True, falls if falls < end else inf))
 
     def _plan_fall(self, a: int, b: int, end: float, motion: Motion) -> None:
-        """Plan that a link falls, if it does so before the end."""
+        """Plan that a link falls, if that happens before the end."""
         now, reach = self.now, self.range_of(a, b) * self.stretch
         if is_out(reach, motion[0]):  # one of them has jumped
             self._change(a, b)
@@ -216,7 +216,7 @@ class _Sweep:
             heappush(self.plans, (falls, a, b, False, inf))
 
     def _change(self, a: int, b: int) -> None:
-        """Make a link where there is none, or none where there is one."""
+        """Add the link if there is none, else remove it."""
         peers = self.links[a]
         if b in peers:
             peers.remove(b)

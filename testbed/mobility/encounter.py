@@ -1,14 +1,15 @@
-"""Two nodes on straight lines: how long until the one is within reach of the other, and how long until it is out again.
+"""Two nodes on straight lines: how long until they are in range of each other, and until they are out of it again.
 
-The square of their distance is a quadratic in time, so both answers are roots. Whether there is a root at all is where
-rounding bites: nodes that pass at exactly their range, or go side by side at it, would flicker. So "does it happen?" is
-asked with some slack, and only "when?" without. On straight lines that last for a `span`,
+The square of their distance is a quadratic in time, so both answers are roots. Whether there is a root at all is
+sensitive to rounding: links of nodes that pass at exactly their range, or move side by side at it, would flicker. So
+whether an event happens is decided with some slack, and only its time without. On lines that last for a `span`,
 
 - a link forms if the distance gets below `reach - SLACK`, or is never above `reach + SLACK`;
 - a link falls if the distance gets above `reach + 2 * SLACK`.
 
-Between the two lies a dead band that no rounding error crosses. A touch, from either side, is thus no event; nodes that
-stand or move side by side at exactly their range are linked; and what is missed is less than a micrometre deep.
+Between the two lies a dead band that no rounding error crosses. So a touch, from either side, is no event; nodes that
+stand or move side by side at exactly their range are linked; and a crossing that is missed is less than a micrometre
+deep.
 """
 
 from __future__ import annotations
@@ -19,23 +20,23 @@ from math import inf, sqrt
 from testbed.mobility.trajectory import Trajectory, Waypoint
 
 SLACK = 1e-7  # metres; rounding errors are some 1e-11 in an area of tens of kilometres
-INSTANT = 1e-12  # seconds; who moves in less time than that jumps, since speeds must be finite
-END_OF_TIME = 1e30  # seconds; a span must be finite, since infinitely long at no speed would be nan
+INSTANT = 1e-12  # seconds; a shorter movement is a jump, because speeds must be finite
+END_OF_TIME = 1e30  # seconds; a span must be finite, because infinity times a speed of 0 is nan
 
 Leg = tuple[float, float, float, float, float, float, float, float]
-"""A straight line: t, x, y, z, the velocities along x, y and z, and when it ends. (Named tuples unpack more slowly.)"""
+"""A straight line: t, x, y, z, the velocities along x, y and z, and its end. (Named tuples unpack more slowly.)"""
 Motion = tuple[float, float, float]
-"""Of a node as another sees it: (c, b, a) such that the square of their distance after t seconds is c + 2bt + at²."""
+"""The relative motion of two nodes: (c, b, a) such that the squared distance after t seconds is c + 2bt + at²."""
 
 
 def leg_at(trajectory: Trajectory, t: float) -> Leg:
-    """The leg that a node is on just after a time."""
+    """The leg of a node just after a time."""
     waypoints = trajectory.waypoints
     after = bisect_right(waypoints, t, key=_time)
     begin = waypoints[max(0, after - 1)]
     end = waypoints[after] if after < len(waypoints) else Waypoint(END_OF_TIME, *begin[1:])
     lasts = end.t - begin.t
-    if lasts < INSTANT:  # it is about to jump, or waits for its first waypoint, where begin and end are the same
+    if lasts < INSTANT:  # it jumps, or stands before its first waypoint, where begin and end are the same
         lasts = inf
     speeds = ((end.x - begin.x) / lasts, (end.y - begin.y) / lasts, (end.z - begin.z) / lasts)
     return (*begin, *speeds, min(end.t, trajectory.leaves))
@@ -46,7 +47,7 @@ def _time(waypoint: Waypoint) -> float:
 
 
 def time_to_form(reach: float, motion: Motion, span: float) -> float:
-    """How long until two nodes without a link are within reach of each other; inf if not in the span."""
+    """How long until two nodes without a link are in range of each other; inf if not in the span."""
     distance2, parting, speed2 = motion
     gap = distance2 - reach * reach
     slack = 2.0 * reach * SLACK
@@ -64,11 +65,11 @@ def is_out(reach: float, distance2: float) -> bool:
 
 
 def time_to_fall(reach: float, motion: Motion, span: float) -> float:
-    """How long until two nodes are out of reach of each other, having been within; inf if not in the span."""
+    """How long until two nodes that are in range are out of it; inf if not in the span."""
     distance2, parting, speed2 = motion
     if not is_out(reach, distance2 + span * (2.0 * parting + span * speed2)):
         return inf
     excess = distance2 - reach * reach
     root = sqrt(max(0.0, parting * parting - speed2 * excess))
-    # Of the two ways to write the later root, the one that does not subtract what is nearly equal.
+    # The later root, in the form that does not subtract nearly equal numbers.
     return max(0.0, -excess / (parting + root)) if parting > 0.0 else (root - parting) / speed2

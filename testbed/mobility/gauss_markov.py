@@ -1,4 +1,4 @@
-"""Gauss-Markov: speed and direction with a memory, for whatever cannot turn on the spot.
+"""Gauss-Markov: speed and direction with a memory, for vehicles that cannot turn on the spot.
 
 B. Liang, Z. J. Haas, "Predictive distance-based mobility management for PCS networks", INFOCOM 1999; with speed and
 direction as T. Camp, J. Boleng, V. Davies, "A survey of mobility models for ad hoc network research", WCMC 2(5), 2002,
@@ -8,15 +8,16 @@ distribution each time, speed, direction and pitch s become
 
     α s + (1 - α) mean + sqrt(1 - α²) deviation w,
 
-so that values k steps apart are correlated by α^k. Every node has a mean direction of its own.
+so the correlation of values k steps apart is α^k. Every node has its own mean direction.
 
-The speed a node moves at is cut to [0, 2 mean], on both sides alike, so that the mean stays the mean; what is
-remembered is not cut, so that the memory stays α^k. The pitch is cut to straight down and straight up.
+The speed of the movement is cut to [0, 2 mean], on both sides alike, so that the mean stays the mean; the remembered
+value is not cut, so that the correlation stays α^k. The pitch is cut to straight down and straight up.
 
-At the edges, `reflect` mirrors direction and mean direction; `wrap` changes neither; `turn` is the survey's way: within
-`margin` of an edge the mean direction points away from it and stays so until the next edge, and what still meets the
-edge is reflected. Without a placement, nodes start in the steady state, in the middle of a step. It is exact for
-`reflect` and `wrap`, where places are uniform; for `turn` none is known, and the start is the same.
+At the edges, `reflect` mirrors direction and mean direction; `wrap` changes neither; `turn` follows the survey: within
+`margin` of an edge the mean direction is set to point away from it and stays so until the next edge, and a node that
+still reaches the edge is reflected. Without a placement, nodes start in the steady state, in the middle of a step. It
+is exact for `reflect` and `wrap`, where places are uniform; for `turn` no steady state is known, and the start is the
+same.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from pydantic import Field
 
 from testbed.mobility.fields import MAX_SPEED, Metres, Seconds, Share
 from testbed.mobility.legs import Path, Velocity, drift
-from testbed.mobility.model import Model
+from testbed.mobility.model import MobilityModel
 from testbed.mobility.regions import Box
 from testbed.mobility.trajectory import Position, Waypoint
 
@@ -40,7 +41,7 @@ TURNED_PITCH = math.radians(45)
 
 
 @dataclass(slots=True)
-class Motion:
+class MotionState:
     """What a node remembers from step to step; angles in radians."""
 
     speed: float
@@ -50,7 +51,7 @@ class Motion:
     mean_pitch: float = 0.0
 
 
-class GaussMarkov(Model):
+class GaussMarkov(MobilityModel):
     """Speed and direction change little by little; with pitch where the area has depth, for drones."""
 
     kind: Literal["gauss-markov"] = "gauss-markov"
@@ -65,16 +66,16 @@ class GaussMarkov(Model):
     pitch_deviation: Degrees = 10.0
     """Degrees above or below the horizon; without effect in a flat area."""
     interval: Seconds = 1.0
-    """s that a step takes."""
+    """s, the time of a step."""
     boundary: Literal["reflect", "wrap", "turn"] = "reflect"
     margin: Metres = 50.0
-    """m, for turn: how near an edge a node turns."""
+    """m, for `turn`: the distance to an edge at which a node turns."""
 
     def path(self, start: Position | None, box: Box, rng: Random) -> Path:
-        """Step after step, in all the dimensions that the area has."""
+        """Step after step, in all dimensions of the area."""
         here = Waypoint(0.0, *(start or box.uniform(rng)))
         yield here
-        motion = self._begin(rng)
+        motion = self._initial_state(rng)
         step = self.interval if start else self.interval * rng.random()
         edge: Literal["reflect", "wrap"] = "wrap" if self.boundary == "wrap" else "reflect"
         while True:
@@ -83,19 +84,19 @@ class GaussMarkov(Model):
             _mirror(motion, before, after)
             if self.boundary == "turn":
                 self._turn(motion, here, box)
-            self._remember(motion, rng)
+            self._advance(motion, rng)
             step = self.interval
 
-    def _begin(self, rng: Random) -> Motion:
+    def _initial_state(self, rng: Random) -> MotionState:
         mean_direction = rng.uniform(-math.pi, math.pi)
-        return Motion(
+        return MotionState(
             speed=rng.gauss(self.mean_speed, self.speed_deviation),
             direction=rng.gauss(mean_direction, math.radians(self.direction_deviation)),
             pitch=rng.gauss(0.0, math.radians(self.pitch_deviation)),
             mean_direction=mean_direction,
         )
 
-    def _velocity(self, motion: Motion, is_flat: bool) -> Velocity:
+    def _velocity(self, motion: MotionState, is_flat: bool) -> Velocity:
         speed = min(max(motion.speed, 0.0), 2 * self.mean_speed)
         pitch = 0.0 if is_flat else min(max(motion.pitch, -math.pi / 2), math.pi / 2)
         level = speed * math.cos(pitch)
@@ -103,7 +104,7 @@ class GaussMarkov(Model):
             level * math.cos(motion.direction), level * math.sin(motion.direction), speed * math.sin(pitch)
         )  # fmt: skip
 
-    def _remember(self, motion: Motion, rng: Random) -> None:
+    def _advance(self, motion: MotionState, rng: Random) -> None:
         motion.speed = self._next(motion.speed, self.mean_speed, self.speed_deviation, rng)
         spread = math.radians(self.direction_deviation)
         motion.direction = self._next(motion.direction, motion.mean_direction, spread, rng)
@@ -113,8 +114,8 @@ class GaussMarkov(Model):
         alpha = self.memory
         return alpha * value + (1 - alpha) * mean + math.sqrt(1 - alpha * alpha) * rng.gauss(0.0, deviation)
 
-    def _turn(self, motion: Motion, here: Waypoint, box: Box) -> None:
-        """Let the mean direction point away from the edges that are near: the short way round, not the long one."""
+    def _turn(self, motion: MotionState, here: Waypoint, box: Box) -> None:
+        """Turn the mean direction away from near edges, by the smaller of the two possible angles."""
         x, y, z = (self._away(*place) for place in zip(here[1:], *box, strict=True))
         if x or y:
             wanted = math.atan2(y, x)
@@ -122,14 +123,14 @@ class GaussMarkov(Model):
         motion.mean_pitch = z * TURNED_PITCH
 
     def _away(self, at: float, low: float, high: float) -> int:
-        """The sign of the way to the inside along one axis; 0 if both edges are far."""
+        """The sign of the direction to the inside along one axis; 0 if both edges are far."""
         if min(at - low, high - at) >= self.margin:
             return 0
         return (at < (low + high) / 2) - (at > (low + high) / 2)
 
 
-def _mirror(motion: Motion, before: Velocity, after: Velocity) -> None:
-    """Carry over what reflections have done to the velocity, to what is remembered."""
+def _mirror(motion: MotionState, before: Velocity, after: Velocity) -> None:
+    """Apply to the remembered angles what reflections have done to the velocity."""
     if before.x != after.x:
         motion.direction, motion.mean_direction = math.pi - motion.direction, math.pi - motion.mean_direction
     if before.y != after.y:

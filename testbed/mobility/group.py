@@ -1,18 +1,18 @@
 """Reference-point group mobility: teams that move together.
 
 X. Hong, M. Gerla, G. Pei, C.-C. Chiang, "A group mobility model for ad hoc wireless networks", MSWiM 1999. Each group
-has a reference point that moves by random waypoint; each member moves about it, so that its velocity is the sum of the
+has a reference point that moves by random waypoint; each member moves around it, so that its velocity is the sum of the
 group's and its own. Its own motion is random waypoint too, relative to the reference point, in a ball of `radius`: a
-member is never further from the reference point than that, also between waypoints, because the ball is convex and the
-member has a waypoint wherever the reference point has one.
+member is never farther from the reference point than that, not even between waypoints, because the ball is convex and
+the member has a waypoint at every time at which the reference point has one.
 
 The reference point keeps `radius` away from the edges, so that there is room for its group; along a side of the area
-that is shorter than two radii it stays in the middle, and members spread as far as the side. In an area with depth the
-ball is one of three dimensions. Node i is in group i modulo `groups`.
+that is shorter than two radii it stays in the middle, and members spread over the whole side. In an area with depth the
+ball has three dimensions. Node i is in group i modulo `groups`.
 
 Without a placement, reference points and members start in the steady state of random waypoint, which is exact. With
-one, the reference point starts in the middle of its members, or as near to it as the edges allow; nobody may be further
-from it than `radius`.
+one, the reference point starts in the middle of its members, or as near to it as the edges allow; no member may be
+farther from it than `radius`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pydantic import Field
 from testbed.mobility.area import Area
 from testbed.mobility.fields import Metres, Pauses, Range, Speeds
 from testbed.mobility.legs import cut
-from testbed.mobility.model import Model, inside
+from testbed.mobility.model import MobilityModel, inside
 from testbed.mobility.random_waypoint import wander
 from testbed.mobility.regions import Ball, Box
 from testbed.mobility.trajectory import Position, Trajectory, Waypoint
@@ -34,8 +34,8 @@ from testbed.randomness import Streams
 NO_PAUSE = Range(0.0, 0.0)
 
 
-class Group(Model):
-    """Groups move by random waypoint, and their members about a common reference point: teams."""
+class Group(MobilityModel):
+    """Groups move by random waypoint, and their members around a common reference point: teams."""
 
     kind: Literal["group"] = "group"
     groups: Annotated[int, Field(ge=1)] = 4
@@ -44,14 +44,14 @@ class Group(Model):
     speed: Speeds = Range(1.0, 10.0)
     """m/s of the reference point, drawn for each leg."""
     pause: Pauses = Range(0.0, 0.0)
-    """s of the reference point, drawn at each place; members go on moving about it."""
+    """s of the reference point, drawn at each place; members go on moving around it."""
     member_speed: Speeds = Range(0.1, 1.0)
     """m/s of a member relative to the reference point, drawn for each leg."""
 
     def trajectories(
         self, starts: list[Position] | None, nodes: int, area: Area, duration: float, streams: Streams
     ) -> list[Trajectory]:
-        """Each member's path is the sum of the reference point's and its own about it."""
+        """Each member's path is the sum of the reference point's path and its own path relative to it."""
         references = self.references(starts, area, duration, streams)
         ball = self._ball(area)
         members = []
@@ -96,12 +96,12 @@ class Group(Model):
 
 
 def _middle(places: list[Position]) -> Position:
-    """The middle of the smallest box about some places."""
+    """The middle of the smallest box around some places."""
     return Position(*((min(along) + max(along)) / 2 for along in zip(*places, strict=True)))
 
 
 def _sum(reference: Trajectory, own: Trajectory) -> Trajectory:
-    """The path of one who moves about somebody who moves."""
+    """The path of a member that moves relative to a moving reference point."""
     times = sorted({waypoint.t for path in (reference, own) for waypoint in path.waypoints})
     return Trajectory(
         tuple(Waypoint(t, *(a + b for a, b in zip(reference.at(t), own.at(t), strict=True))) for t in times)

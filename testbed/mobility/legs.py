@@ -1,7 +1,7 @@
-"""The pieces that paths are made of, and how a path is cut to the length of a run.
+"""The elements of paths, and how a path is cut to the length of a run.
 
-A model makes an endless path: an iterator of waypoints whose first is at time 0. Each piece here starts at the waypoint
-where the last one ended.
+A model makes an endless path: an iterator of waypoints whose first is at time 0. Each element here starts at the
+waypoint where the last one ended.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from testbed.mobility.trajectory import Position, Trajectory, Waypoint, through
 
 Path = Iterator[Waypoint]
 Boundary = Literal["reflect", "wrap", "stop"]
-"""At the edge a node turns back like a ball, jumps to the opposite edge and goes on, or ends its leg there."""
+"""At an edge a node is reflected, jumps to the opposite edge and goes on, or ends its leg."""
 
 
 class Velocity(NamedTuple):
-    """Metres a second along each axis."""
+    """m/s along each axis."""
 
     x: float
     y: float
@@ -28,32 +28,32 @@ class Velocity(NamedTuple):
 
 
 def any_direction(rng: Random, speed: float) -> Velocity:
-    """A velocity in the plane, in a direction that is as likely as any other."""
+    """A velocity in the plane, in a direction drawn uniformly."""
     angle = rng.uniform(-math.pi, math.pi)
     return Velocity(speed * math.cos(angle), speed * math.sin(angle))
 
 
 def between(a: Position, b: Position, share: float) -> Position:
-    """The place that lies this share of the way from one to the other."""
+    """The place at this share of the line from a to b."""
     return Position(*(start + share * (end - start) for start, end in zip(a, b, strict=True)))
 
 
 def reach(here: Waypoint, place: Position, speed: float) -> Waypoint:
-    """Go straight to a place."""
+    """The waypoint after going straight to a place."""
     return Waypoint(here.t + math.dist(here[1:], place) / speed, *place)
 
 
 def rest(here: Waypoint, seconds: float) -> Waypoint:
-    """Stay."""
+    """The waypoint after a pause."""
     return here._replace(t=here.t + seconds)
 
 
 def drift(
     here: Waypoint, velocity: Velocity, until: float, box: Box, boundary: Boundary
 ) -> Generator[Waypoint, None, tuple[Waypoint, Velocity]]:
-    """Go on at a velocity until a time, and do at every edge what the boundary says.
+    """Move at a velocity until a time; `boundary` says what happens at every edge.
 
-    Yields the waypoints on the way, and returns the last of them and the velocity there.
+    Yields the waypoints of the movement, and returns the last of them and the velocity there.
     """
     while not box.holds(aim := _moved(here, velocity, until - here.t)):
         t, axis = _first_hit(here, velocity, box)
@@ -77,7 +77,7 @@ def _moved(here: Waypoint, velocity: Velocity, seconds: float) -> Position:
 
 
 def _first_hit(here: Waypoint, velocity: Velocity, box: Box) -> tuple[float, int]:
-    """When a node meets an edge, and across which axis; at once, if a rounding error has put it outside."""
+    """When a node reaches an edge, and along which axis; at once if a rounding error has put it outside."""
     return min((here.t + max(0.0, (_edge(v, i, box) - here[1 + i]) / v), i) for i, v in enumerate(velocity) if v)
 
 
@@ -91,16 +91,16 @@ def _placed(here: Waypoint, axis: int, value: float) -> Waypoint:
 
 
 def cut(path: Path, duration: float) -> Trajectory:
-    """The path from 0 to the end of the run, where a node that is under way is half-way."""
+    """The path from 0 to the end of the run, where a leg that is under way is cut."""
     kept: list[Waypoint] = []
     for waypoint in path:
         if waypoint.t >= duration:
             break
         if len(kept) > 1 and kept[-2].t == kept[-1].t == waypoint.t:
-            kept.pop()  # several jumps at one time, as at a corner, are one
+            kept.pop()  # several jumps at one time, as at a corner, become one
         kept.append(waypoint)
     else:
-        waypoint = kept[-1]  # a path that ends is one of a node that stays
+        waypoint = kept[-1]  # a path that ends belongs to a node that stays
     kept.append(_at_the_end(kept[-1] if kept else waypoint, waypoint, duration))
     return through(kept)
 

@@ -3,12 +3,12 @@
 I. Rhee, M. Shin, S. Hong, K. Lee, S. J. Kim, S. Chong, "On the Levy-walk nature of human mobility", IEEE/ACM
 Transactions on Networking 19(3), 2011 (INFOCOM 2008). A flight has a length l with a density proportional to l^-(1+α),
 and a direction drawn uniformly. It takes k l^(1-ρ) seconds, so that long flights are fast. A pause t follows with a
-density proportional to t^-(1+β). Both are cut to a range. The paper cuts stable laws, which have these tails; the power
-laws here have them throughout. The defaults of k and ρ are the paper's for flights under 500 m.
+density proportional to t^-(1+β). Both are cut to a range. The paper cuts stable laws, which have these tails; the laws
+here are power laws over the whole range. The defaults of k and ρ are the paper's for flights under 500 m.
 
-Without a placement, nodes start in the steady state. It is exact for `reflect` and `wrap`: places are uniform, a flight
-is met in proportion to its time and a pause in proportion to itself, both power laws again, and any share of it is
-left. With `stop`, flights that end at an edge make it approximate.
+Without a placement, nodes start in the steady state. It is exact for `reflect` and `wrap`: places are uniform; the
+flight under way is drawn in proportion to its time and the pause under way in proportion to its length, which are power
+laws again; and a uniform share of it is left. With `stop` it is approximate, because flights end at an edge.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from testbed import input_errors
 from testbed.durations import MAX_UNITS
 from testbed.mobility.fields import LEAST, Lengths, Pauses, Range, Share
 from testbed.mobility.legs import Boundary, Path, any_direction, drift, rest
-from testbed.mobility.model import Model, plane
+from testbed.mobility.model import MobilityModel, plane
 from testbed.mobility.regions import Box
 from testbed.mobility.trajectory import Position, Waypoint
 
 Exponent = Annotated[float, Field(gt=0, le=3)]
 
 
-class LevyWalk(Model):
+class LevyWalk(MobilityModel):
     """Flights and pauses by truncated power laws, long flights faster: people on foot."""
 
     kind: Literal["levy-walk"] = "levy-walk"
     flight: Lengths = Range(10.0, 500.0)
     """m, the shortest and the longest flight."""
     flight_exponent: Exponent = 1.6
-    """α: the less, the more long flights."""
+    """α: the smaller, the more long flights."""
     pause: Pauses = Range(10.0, 3600.0)
     """s, the shortest and the longest pause; 0 for none."""
     pause_exponent: Exponent = 0.8
-    """β: the less, the more long pauses."""
+    """β: the smaller, the more long pauses."""
     slowness: Annotated[float, Field(ge=LEAST, le=MAX_UNITS)] = 30.55
-    """k: s that a flight of one metre takes."""
+    """k: the seconds that a flight of one metre takes."""
     speed_exponent: Share = 0.89
-    """ρ: the speed of a flight is length^ρ / k, from the same for all (0) to the same time for all (1)."""
+    """ρ: the speed of a flight is length^ρ / k; 0: all flights have the same speed, 1: all take the same time."""
     boundary: Boundary = "reflect"
 
     @model_validator(mode="after")
@@ -81,7 +81,7 @@ class LevyWalk(Model):
         return self.slowness * math.pow(length, 1 - self.speed_exponent)
 
     def _is_flying(self, rng: Random) -> bool:
-        """Whether a node is found flying at an arbitrary instant."""
+        """Draws whether a node is flying, not pausing, at an arbitrary instant."""
         flying = self.slowness * self.flight.mean(of=1 - self.speed_exponent, power=-1 - self.flight_exponent)
         pausing = self.pause.mean(power=-1 - self.pause_exponent)
         return rng.random() * (flying + pausing) >= pausing

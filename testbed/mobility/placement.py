@@ -1,4 +1,4 @@
-"""Where nodes are at the start. What has no place of its own is put in the middle of the area.
+"""Where nodes are at the start. A placement without given coordinates is centred in the area.
 
 A placement that does not fit is a `ValueError` of one line: what was found, and what is allowed.
 """
@@ -20,7 +20,7 @@ from testbed.section import Section
 
 
 class GridPlacement(Section):
-    """Row by row on a grid: as near to square as fits with a spacing, over the whole area without."""
+    """Row by row on a grid: with a spacing, as near to square as fits; without one, over the whole area."""
 
     kind: Literal["grid"] = "grid"
     spacing: Metres | None = None
@@ -44,12 +44,12 @@ class GridPlacement(Section):
 
 
 class UniformPlacement(Section):
-    """Anywhere in the area, each place as likely as any other."""
+    """At places drawn uniformly from the area."""
 
     kind: Literal["uniform"] = "uniform"
 
     def positions(self, nodes: int, area: Area, rng: Random) -> list[Position]:
-        """One draw after the other."""
+        """Independent draws."""
         return [Position(*(size * rng.random() for size in area)) for _ in range(nodes)]
 
 
@@ -68,12 +68,12 @@ class ExplicitPlacement(Section):
 
 
 class ClusterPlacement(Section):
-    """Normally distributed about places drawn uniformly, within the area."""
+    """Normally distributed around places drawn uniformly, within the area."""
 
     kind: Literal["cluster"] = "cluster"
     clusters: Annotated[int, Field(ge=1)] = 4
     deviation: Metres = 50.0
-    """m along each axis, the standard deviation before what is outside the area is cut off."""
+    """m along each axis, the standard deviation before the distribution is cut to the area."""
 
     def positions(self, nodes: int, area: Area, rng: Random) -> list[Position]:
         """Node i is in cluster i modulo `clusters`."""
@@ -84,7 +84,7 @@ class ClusterPlacement(Section):
         ]
 
     def _near(self, at: float, size: float, rng: Random) -> float:
-        """A draw from the normal distribution cut to [0, size], by its inverse: no draw is wasted in a thin area."""
+        """A draw from the normal distribution cut to [0, size], by its inverse: no draw is rejected in a thin area."""
         law = NormalDist(at, self.deviation)
         low, high = law.cdf(0.0), law.cdf(size)
         share = low + (high - low) * rng.random()
@@ -130,12 +130,12 @@ class RingPlacement(Section):
 
     kind: Literal["ring"] = "ring"
     radius: Metres | None = None
-    """m; without one, as wide as the area allows."""
+    """m; by default, as large as fits into the area."""
     centre: Place | None = None
-    """Without one, the middle of the area."""
+    """By default, the middle of the area."""
 
     def positions(self, nodes: int, area: Area, rng: Random) -> list[Position]:
-        """Against the clock from the direction of x."""
+        """Counter-clockwise from the direction of x."""
         centre = _inside(self.centre or [area.width / 2, area.height / 2], area, "a ring about")
         widest = min(centre.x, area.width - centre.x, centre.y, area.height - centre.y)
         radius = widest if self.radius is None else self.radius
@@ -147,13 +147,13 @@ class RingPlacement(Section):
 
 
 def _rows(nodes: int, columns: int, rows: int, dx: float, dy: float, area: Area) -> list[Position]:
-    """A grid about the middle of the area."""
+    """A grid around the middle of the area."""
     x, y = (area.width - (columns - 1) * dx) / 2, (area.height - (rows - 1) * dy) / 2
     return [Position(x + i % columns * dx, y + i // columns * dy) for i in range(nodes)]
 
 
 def _fitting(length: float, spacing: float) -> int:
-    """How many nodes fit on a line, the last perhaps by a rounding error."""
+    """How many nodes fit on a line; a rounding error must not exclude the last."""
     return math.floor(length / spacing * (1 + 1e-12)) + 1
 
 

@@ -1,14 +1,14 @@
 """Random direction: the model that keeps nodes spread evenly over the area.
 
 P. Nain, D. Towsley, B. Liu, Z. Liu, "Properties of random direction models", INFOCOM 2005. A node goes in a random
-direction at a random speed for a random time, pauses, and chooses anew; edges reflect it or wrap it round. They show
-that nodes spread uniformly stay so at every instant. (In the model's first form, E. M. Royer, P. M. Melliar-Smith,
+direction at a random speed for a random time, pauses, and chooses again; edges reflect it or wrap it around. They show
+that uniformly distributed nodes stay so at every instant. (In the model's first form, E. M. Royer, P. M. Melliar-Smith,
 L. E. Moser, "An analysis of the optimum node density for ad hoc mobile networks", ICC 2001, every leg ends at an edge,
-which keeps the middle from crowding, but crowds the edges.)
+which avoids crowding in the middle, but crowds the edges.)
 
 Without a placement, nodes start in the steady state, which is exact: places are uniform, the share of nodes that pause
-is the mean pause over the mean cycle, and the time left of a leg is exponential like the leg itself. Because legs are
-measured in seconds, speeds stay uniform, and no lowest speed is needed.
+is the mean pause over the mean cycle, and the time left of a leg is exponential like the leg itself. Because the length
+of a leg is drawn in seconds, speeds stay uniform, and no lowest speed is needed.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Literal
 
 from testbed.mobility.fields import AnySpeeds, Pauses, Range, Seconds
 from testbed.mobility.legs import Path, any_direction, drift, rest
-from testbed.mobility.model import Model, plane
+from testbed.mobility.model import MobilityModel, plane
 from testbed.mobility.regions import Box
 from testbed.mobility.trajectory import Position, Waypoint
 
 
-class RandomDirection(Model):
-    """Go in any direction for a random time, pause, choose anew; nodes stay spread evenly over the area."""
+class RandomDirection(MobilityModel):
+    """Go in a random direction for a random time, pause, choose again; nodes stay spread evenly over the area."""
 
     kind: Literal["random-direction"] = "random-direction"
     speed: AnySpeeds = Range(0.0, 10.0)

@@ -1,4 +1,4 @@
-"""Random walk: steps of equal time in directions of their own.
+"""Random walk: steps of equal time in random directions.
 
 T. Camp, J. Boleng, V. Davies, "A survey of mobility models for ad hoc network research", Wireless Communications and
 Mobile Computing 2(5), 2002, section 2.1.
@@ -14,19 +14,19 @@ from typing import Literal
 
 from testbed.mobility.fields import AnySpeeds, Range, Seconds
 from testbed.mobility.legs import Boundary, Path, any_direction, drift
-from testbed.mobility.model import Model, plane
+from testbed.mobility.model import MobilityModel, plane
 from testbed.mobility.regions import Box
 from testbed.mobility.trajectory import Position, Waypoint
 
 
-class RandomWalk(Model):
-    """Steps of equal time, each in a direction and at a speed of its own."""
+class RandomWalk(MobilityModel):
+    """Steps of equal time, each in a random direction at a random speed."""
 
     kind: Literal["random-walk"] = "random-walk"
     speed: AnySpeeds = Range(0.0, 10.0)
     """m/s, drawn for each step."""
     interval: Seconds = 10.0
-    """s that a step takes."""
+    """s, the time of a step."""
     boundary: Boundary = "reflect"
 
     def path(self, start: Position | None, box: Box, rng: Random) -> Path:

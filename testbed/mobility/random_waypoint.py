@@ -3,9 +3,9 @@
 D. B. Johnson, D. A. Maltz, "Dynamic source routing in ad hoc wireless networks", Mobile Computing, 1996. A node goes in
 a straight line to a place drawn uniformly, at a speed drawn uniformly, pauses there, and goes on to the next.
 
-Nodes that all set out at time 0 are not where and how fast they will be later. They crowd towards the middle, and get
-slower, as slow legs take longer (J. Yoon, M. Liu, B. Noble, "Random waypoint considered harmful", INFOCOM 2003). So,
-without a placement, they start as if they had moved for ever (W. Navidi, T. Camp, "Stationary distributions for the
+Nodes that all start a leg at time 0 have other positions and speeds than later: over time they crowd towards the middle
+and get slower, because slow legs take longer (J. Yoon, M. Liu, B. Noble, "Random waypoint considered harmful", INFOCOM
+2003). So, without a placement, they start in the steady state (W. Navidi, T. Camp, "Stationary distributions for the
 random waypoint mobility model", IEEE TMC 3(1), 2004; J.-Y. Le Boudec, M. Vojnović, "Perfect simulation and stationarity
 of a class of mobility models", INFOCOM 2005). Seen at an arbitrary instant, by Palm calculus,
 
@@ -17,7 +17,7 @@ of a class of mobility models", INFOCOM 2005). Seen at an arbitrary instant, by 
   uniform.
 
 E[length] has no simple form for a box, and is not needed: both the leg and the choice to move are drawn by rejection
-against the longest leg there can be. The sample is exact.
+against the longest possible leg. The sample is exact.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from typing import Literal
 
 from testbed.mobility.fields import Pauses, Range, Speeds
 from testbed.mobility.legs import Path, between, reach, rest
-from testbed.mobility.model import Model
+from testbed.mobility.model import MobilityModel
 from testbed.mobility.regions import Box, Region
 from testbed.mobility.trajectory import Position, Waypoint
 
 
-class RandomWaypoint(Model):
-    """Go straight to a place anywhere in the area, pause, go on to the next; without a placement, in steady state."""
+class RandomWaypoint(MobilityModel):
+    """Go straight to a random place in the area, pause, go on to the next; without a placement, in steady state."""
 
     kind: Literal["random-waypoint"] = "random-waypoint"
     speed: Speeds = Range(1.0, 10.0)
@@ -49,7 +49,7 @@ class RandomWaypoint(Model):
 
 
 def wander(start: Position | None, region: Region, speed: Range, pause: Range, rng: Random) -> Path:
-    """Random waypoint in a convex region; in steady state, if no start is given."""
+    """Random waypoint in a convex region; from the steady state if no start is given."""
     here = (yield from _steady_state(region, speed, pause, rng)) if start is None else Waypoint(0.0, *start)
     yield here
     while True:
@@ -60,7 +60,7 @@ def wander(start: Position | None, region: Region, speed: Range, pause: Range, r
 
 
 def _steady_state(region: Region, speed: Range, pause: Range, rng: Random) -> Generator[Waypoint, None, Waypoint]:
-    """Yields where a node is at time 0, and what is left of its leg; returns the end of the pause after that."""
+    """Yields where a node is at time 0, and the end of its first leg; returns the end of the pause after that."""
     longest_leg, mean_pause = region.diameter * speed.mean(of=-1), pause.mean()
     while rng.random() * (longest_leg + mean_pause) >= mean_pause:
         a, b = region.uniform(rng), region.uniform(rng)

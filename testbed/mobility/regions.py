@@ -1,4 +1,4 @@
-"""The convex regions that nodes move in: the whole area, a part of it, or a ball about a moving point.
+"""The convex regions that nodes move in: the whole area, a part of it, or a ball around a moving point.
 
 Nodes move in straight lines, and the line between two places of a convex region stays in it.
 """
@@ -14,25 +14,25 @@ from testbed.mobility.trajectory import Position
 
 
 class Region(Protocol):
-    """What random waypoint needs to know of where it moves."""
+    """What random waypoint needs to know about the region it moves in."""
 
     @property
     def diameter(self) -> float:
-        """No two places are further apart."""
+        """The largest distance between two places of the region."""
 
     def uniform(self, rng: Random) -> Position:
-        """A place, each as likely as any other."""
+        """A random place, uniformly distributed."""
 
 
 class Box(NamedTuple):
-    """All places between two corners; flat, if both are at one height."""
+    """All places between two corners; flat if both have the same height."""
 
     low: Position
     high: Position
 
     @classmethod
     def of(cls, area: Area) -> Box:
-        """The whole area, which must have room to move in."""
+        """The whole area, whose width and height must be positive."""
         if min(area.width, area.height) <= 0 or area.depth < 0:
             raise ValueError(f"an area of {' x '.join(f'{size:g}' for size in area)} m: nodes move in width and height")
         return cls(Position(0.0, 0.0, 0.0), Position(*area))
@@ -42,7 +42,7 @@ class Box(NamedTuple):
         return Box(self.low._replace(z=z), self.high._replace(z=z))
 
     def inset(self, margins: Position) -> Box:
-        """What is left without a margin at every side, of this width along x, y and z."""
+        """The box without a margin at every side, of this width along x, y and z."""
         low = Position(*(side + margin for side, margin in zip(self.low, margins, strict=True)))
         return Box(low, Position(*(side - margin for side, margin in zip(self.high, margins, strict=True))))
 
@@ -57,7 +57,7 @@ class Box(NamedTuple):
         return math.dist(*self)
 
     def uniform(self, rng: Random) -> Position:
-        """A place, each as likely as any other."""
+        """A random place, uniformly distributed."""
         low, high = self
         return Position(
             low.x + (high.x - low.x) * rng.random(),
@@ -66,7 +66,7 @@ class Box(NamedTuple):
         )
 
     def nearest(self, place: Position) -> Position:
-        """The place inside that is nearest."""
+        """The nearest place inside."""
         return Position(*(min(max(at, low), high) for at, low, high in zip(place, *self, strict=True)))
 
     def holds(self, place: Position) -> bool:
@@ -76,22 +76,22 @@ class Box(NamedTuple):
 
 
 class Ball(NamedTuple):
-    """All places within a radius of the origin, in the part of space that `box` allows."""
+    """All places of `box` within a radius of the origin."""
 
     radius: float
     box: Box
 
     @property
     def diameter(self) -> float:
-        """From one side to the other."""
+        """Twice the radius."""
         return 2 * self.radius
 
     def uniform(self, rng: Random) -> Position:
-        """A place, each as likely as any other: of the box, until one is in the ball as well."""
+        """A random place, uniformly distributed: draws from the box until one is in the ball as well."""
         while math.hypot(*(place := self.box.uniform(rng))) > self.radius:
             pass
         return place
 
     def holds(self, place: Position, slack: float = 1e-9) -> bool:
-        """Whether a place is inside, give or take a rounding error."""
+        """Whether a place is inside, up to a rounding error."""
         return math.hypot(*place) <= self.radius + slack and math.dist(place, self.box.nearest(place)) <= slack

@@ -11,7 +11,7 @@ from testbed.mobility.gauss_markov import GaussMarkov
 from testbed.mobility.group import Group
 from testbed.mobility.levy_walk import LevyWalk
 from testbed.mobility.manhattan import Manhattan
-from testbed.mobility.model import Model
+from testbed.mobility.model import MobilityModel
 from testbed.mobility.placement import (
     ClusterPlacement,
     ExplicitPlacement,
@@ -23,11 +23,11 @@ from testbed.mobility.placement import (
 from testbed.mobility.random_direction import RandomDirection
 from testbed.mobility.random_walk import RandomWalk
 from testbed.mobility.random_waypoint import RandomWaypoint
-from testbed.mobility.replay import Replay
+from testbed.mobility.replay import TraceReplay
 from testbed.mobility.static import Static
 from testbed.section import KindAlone, Section
 
-MODELS: dict[str, type[Model]] = {
+MODELS: dict[str, type[MobilityModel]] = {
     "static": Static,
     "random-waypoint": RandomWaypoint,
     "random-walk": RandomWalk,
@@ -37,7 +37,7 @@ MODELS: dict[str, type[Model]] = {
     "manhattan": Manhattan,
     "levy-walk": LevyWalk,
     "community": Community,
-    "trace": Replay,
+    "trace": TraceReplay,
 }
 """The first line of each docstring says what its nodes do."""
 
@@ -63,7 +63,7 @@ Mobility = Annotated[
         | Manhattan
         | LevyWalk
         | Community
-        | Replay,
+        | TraceReplay,
         Discriminator("kind"),
     ],
     KindAlone,

@@ -1,4 +1,4 @@
-"""Movements from a file: whatever format, read as `testbed.mobility.traces` reads it."""
+"""Movements from a trace file, in any format that `testbed.mobility.traces` reads."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from testbed.mobility.area import Area
-from testbed.mobility.model import Model
+from testbed.mobility.model import MobilityModel
 from testbed.mobility.traces.formats import read
 from testbed.mobility.traces.trace import Trace
 from testbed.mobility.trajectory import Position, Trajectory, Waypoint
 from testbed.randomness import Streams
 
 
-class Replay(Model):
-    """Nodes move as a trace file says: ns-2, BonnMotion, SUMO FCD, CSV or GPX, told by its name."""
+class TraceReplay(MobilityModel):
+    """Nodes move as a trace file says: ns-2, BonnMotion, SUMO FCD, CSV or GPX, chosen by the file name."""
 
     kind: Literal["trace"] = "trace"
     file: Annotated[str, Field(min_length=1)]
-    """Beside the scenario, if it is not an absolute path."""
+    """Relative to the scenario's folder, if it is not an absolute path."""
     start: Annotated[float, Field(ge=0, le=1e9)] = 0.0
-    """The second of the trace that the run begins at."""
+    """The second of the trace at which the run begins."""
 
     def trajectories(
         self, starts: list[Position] | None, nodes: int, area: Area, duration: float, streams: Streams
     ) -> list[Trajectory]:
-        """The first nodes of the trace, from `start` on; they are where the trace says, whatever the seed."""
+        """The first nodes of the trace, from `start` on; their positions do not depend on the seed."""
         if starts is not None:
             raise ValueError("a trace and a placement: allowed is one of them, as a trace says where nodes are")
         path = Path(self.file)
@@ -40,12 +40,12 @@ class Replay(Model):
 
 @lru_cache(maxsize=4)
 def _read(path: Path, changed: int) -> Trace:
-    """A scenario is checked before it runs, and runs several times: it reads its trace once."""
+    """Read a trace once, although the scenario is checked before it runs, and runs several times."""
     return read(path)
 
 
 def cut_out(trajectory: Trajectory, start: float, duration: float) -> Trajectory:
-    """The part of a trajectory that lasts from `start` for so long, as if it had begun at 0."""
+    """The section of a trajectory that begins at `start` and lasts `duration`, with times counted from its begin."""
     end = start + duration
     kept = [Waypoint(start, *trajectory.at(start))]
     kept += [waypoint for waypoint in trajectory.waypoints if start < waypoint.t <= end]

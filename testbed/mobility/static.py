@@ -1,4 +1,4 @@
-"""Nobody moves."""
+"""No node moves."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from random import Random
 from typing import Literal
 
 from testbed.mobility.legs import Path
-from testbed.mobility.model import Model
+from testbed.mobility.model import MobilityModel
 from testbed.mobility.regions import Box
 from testbed.mobility.trajectory import Position, Waypoint
 
 
-class Static(Model):
-    """Nodes stay where they are; without a placement, anywhere in the area, each place as likely as any other."""
+class Static(MobilityModel):
+    """Nodes stay where they are; without a placement, at places drawn uniformly from the area."""
 
     kind: Literal["static"] = "static"
 

@@ -18,7 +18,7 @@ class Position(NamedTuple):
 
 
 class Waypoint(NamedTuple):
-    """Where a node is at a time."""
+    """The place of a node at a time."""
 
     t: float
     x: float
@@ -31,8 +31,8 @@ class Trajectory:
     """The path of one node.
 
     The node moves at a constant speed from each waypoint to the next, and stands still before the first and after the
-    last. Two waypoints at one time are a jump, from the first to the second. It is there from `appears` until `leaves`,
-    which most nodes never do; a node that is not there hears nobody.
+    last. Two waypoints at one time are a jump, from the first to the second. The node is present from `appears` until
+    `leaves`, by default always; a node that is absent hears no other node.
     """
 
     waypoints: tuple[Waypoint, ...]
@@ -55,7 +55,7 @@ class Trajectory:
         return Position(a.x + share * (b.x - a.x), a.y + share * (b.y - a.y), a.z + share * (b.z - a.z))
 
     def is_there(self, t: float) -> bool:
-        """Whether the node takes part at a time."""
+        """Whether the node is present at a time."""
         return self.appears <= t < self.leaves
 
 
@@ -69,6 +69,6 @@ def standing(position: Position) -> Trajectory:
 
 
 def through(waypoints: Sequence[Waypoint]) -> Trajectory:
-    """The path through waypoints, without those that lie on a straight line at constant speed by being repeated."""
+    """The path through waypoints, without repeated ones."""
     kept = [waypoint for i, waypoint in enumerate(waypoints) if i == 0 or waypoint != waypoints[i - 1]]
     return Trajectory(tuple(kept))

@@ -1,1 +1,1 @@
-"""The network: who is linked with whom, and what changes that."""
+"""The network: which nodes are linked, and what changes that."""

@@ -10,13 +10,13 @@ from testbed.network.graph import side_without
 class Components:
     """Labels every node by its component.
 
-    A new link between two components relabels the smaller. A link that goes is followed by a search from both of its
-    ends in turns, which ends when the two meet or the smaller side is exhausted, and then relabels that side. So a
-    change costs as much as the smaller side has nodes, and in a well-connected network hardly anything.
+    A new link between two components relabels the smaller one. When a link goes, a search from both of its ends in
+    turns finds out whether they are still connected; if not, the smaller side is relabelled. So a change costs as much
+    as the smaller side has nodes, and in a well-connected network hardly anything.
     """
 
     def __init__(self, peers: Mapping[int, Collection[int]]) -> None:
-        self._peers = peers  # the neighbours of every node; the caller changes it, then tells of it
+        self._peers = peers  # the neighbours of every node; the caller changes them, then calls `join` or `part`
         self.label = {node: node for node in peers}
         self.members: dict[int, set[int]] = {node: {node} for node in peers}
         self._fresh = len(peers)  # the next label

@@ -1,13 +1,34 @@
-"""Faults of a scenario, carried out in whatever world it runs: crash, restart, cut, heal, lose."""
+"""Faults of a scenario, carried out in any backend: crash, restart, cut, heal, lose."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from testbed.durations import to_ticks
-from testbed.network.graph import Link, link_of
-from testbed.network.interfaces import Ground
-from testbed.scenario.schema import Fault
+from testbed.network.interfaces import FaultTarget
+from testbed.pairs import Link, link_of
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that goes wrong at a time: to a node by number, or to the node that holds a token then."""
+
+    at: int
+    """In ticks."""
+    kind: str
+    node: int | None = None
+    holder: bool = False
+    peer: int | None = None
+    """For cut and heal: only the link between `node` and this one."""
+    group: tuple[int, ...] | None = None
+    """For cut and heal: the links between these nodes and all others."""
+    message: str | None = None
+    """For lose: only a message of this type."""
+
+    def detail(self) -> dict[str, Any]:
+        """What the log says of it besides its time and kind: the keys that are set."""
+        keys = {name: getattr(self, name) for name in ("node", "holder", "peer", "group", "message")}
+        return {name: value for name, value in keys.items() if value is not None and value is not False}
 
 
 @dataclass
@@ -28,47 +49,46 @@ class Cut:
 class Faults:
     """Plans the scenario's faults and carries them out."""
 
-    def __init__(self, faults: list[Fault], ground: Ground) -> None:
+    def __init__(self, faults: list[Fault], target: FaultTarget) -> None:
         self._faults = faults
-        self._ground = ground
+        self._target = target
         self._cuts: list[Cut] = []
         self._crashed: dict[int, Cut] = {}
 
     def begin(self) -> None:
         """Plan every fault."""
         for fault in self._faults:
-            self._ground.at(to_ticks(fault.at), self._happen, fault)
+            self._target.at(fault.at, self._happen, fault)
 
     def _happen(self, fault: Fault) -> None:
         node = fault.node
         if fault.holder and fault.kind != "lose":
-            holders = self._ground.holders()
+            holders = self._target.holders()
             if not holders:
                 self._wait_for_holder(fault)
                 return
             node = holders[0]
-        detail = fault.model_dump(exclude_defaults=True, exclude={"kind", "at"})
-        self._ground.listener.fault(self._ground.now, node, fault.kind, detail)
+        self._target.listener.fault(self._target.now, node, fault.kind, fault.detail())
         getattr(self, f"_{fault.kind}")(fault, node)
 
     def _wait_for_holder(self, fault: Fault) -> None:
-        """Every unit is in transit: try again when the next one has arrived. If there is none, there is no holder."""
-        arrivals = [moving.arrives for moving in self._ground.moving_units()]
+        """Every unit is in transit: try again when the next one has arrived. Without units, the fault never happens."""
+        arrivals = [moving.arrives for moving in self._target.moving_units()]
         if arrivals:
-            self._ground.at(min(arrivals), self._happen, fault)
+            self._target.at(min(arrivals), self._happen, fault)
 
     def _crash(self, fault: Fault, node: int) -> None:
-        if not self._ground.is_alive(node):
+        if not self._target.is_alive(node):
             return
-        self._ground.crash(node)
+        self._target.crash(node)
         self._crashed[node] = self._sever(Cut(frozenset((node,)), None, []))
-        self._ground.look_at_parts()
+        self._target.update_partitions()
 
     def _restart(self, fault: Fault, node: int) -> None:
         if node not in self._crashed:
             return
-        self._ground.restart(node)
-        self._ground.look_at_parts()
+        self._target.restart(node)
+        self._target.update_partitions()
         self._mend(self._crashed.pop(node))
 
     def _cut(self, fault: Fault, node: int | None) -> None:
@@ -77,7 +97,7 @@ class Faults:
         cut = self._sever(Cut(inside, fault.peer, []))
         self._cuts.append(cut)
         for link in cut.severed:
-            self._ground.links.down(*link)
+            self._target.links.down(*link)
 
     def _heal(self, fault: Fault, node: int | None) -> None:
         inside = frozenset(fault.group) if fault.group is not None else frozenset((node,)) if node is not None else None
@@ -87,27 +107,27 @@ class Faults:
                 self._mend(cut)
 
     def _lose(self, fault: Fault, node: int | None) -> None:
-        self._ground.lose(node, fault.message)
+        self._target.lose(node, fault.message)
 
     def _sever(self, cut: Cut) -> Cut:
-        """Take the links that a cut crosses out of the plan, and let none form there."""
-        graph = self._ground.graph
+        """Remove the links that a cut crosses from the plan, and let none form across it."""
+        graph = self._target.graph
         cut.severed = [link for link in graph.links() if cut.forbids(*link)]
         for link in cut.severed:
             graph.remove(*link)
-        self._ground.changes.forbidden.append(cut.forbids)
+        self._target.changes.forbidden.append(cut.forbids)
         return cut
 
     def _mend(self, cut: Cut) -> None:
-        """Put the links of a cut back, but for those that another fault still forbids."""
-        ground = self._ground
-        ground.changes.forbidden.remove(cut.forbids)
-        for a, b in ground.changes.restorable(cut.severed, cut.forbids):
-            if link_of(a, b) in ground.graph:
+        """Put the links of a cut back, except those that another fault still forbids."""
+        target = self._target
+        target.changes.forbidden.remove(cut.forbids)
+        for a, b in target.changes.restorable(cut.severed, cut.forbids):
+            if link_of(a, b) in target.graph:
                 continue
-            if ground.changes.may_form(a, b):
-                ground.graph.add(a, b)
-                ground.links.up(a, b)
+            if target.changes.may_form(a, b):
+                target.graph.add(a, b)
+                target.links.up(a, b)
             else:
                 self._hand_over((a, b))
 

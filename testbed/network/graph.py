@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from random import Random
 
-Link = tuple[int, int]
-"""Two nodes, the smaller first."""
+from testbed.pairs import Link, link_of
+
 Neighbours = Sequence[Collection[int]] | Mapping[int, Collection[int]]
 """The neighbours of every node."""
-
-
-def link_of(a: int, b: int) -> Link:
-    """The link between two nodes."""
-    return (a, b) if a < b else (b, a)
 
 
 class Graph:
@@ -39,7 +34,7 @@ class Graph:
         return sorted(self._links)
 
     def add(self, a: int, b: int) -> None:
-        """Put in a link that is not there."""
+        """Add a link that the graph does not have."""
         link = link_of(a, b)
         self._place[link] = len(self._links)
         self._links.append(link)
@@ -47,7 +42,7 @@ class Graph:
         self.peers[b].add(a)
 
     def remove(self, a: int, b: int) -> None:
-        """Take out a link that is there."""
+        """Remove a link that the graph has."""
         place = self._place.pop(link_of(a, b))
         last = self._links.pop()
         if place < len(self._links):  # the last link moves into the gap
@@ -71,11 +66,11 @@ class Graph:
         return reached
 
     def is_bridge(self, a: int, b: int) -> bool:
-        """Whether the link is the only way between its ends."""
+        """Whether the link is the only path between its ends."""
         return side_without(self.peers, a, b) is not None
 
     def draw_removable(self, rng: Random) -> Link | None:
-        """A random link whose loss disconnects nobody, or None if there is none."""
+        """A random link without which the graph stays as connected as it is, or None if there is none."""
         for _ in range(64):
             if not self._links:
                 return None
@@ -103,10 +98,10 @@ class Graph:
 
 
 def side_without(peers: Neighbours, a: int, b: int) -> set[int] | None:
-    """What can be reached from one of two nodes and not from the other, without a link between them; None if they meet.
+    """The smaller of the two components that remain without the link between two nodes; None if it stays one component.
 
-    Searches from both ends in turn, always growing the smaller side, so it ends when the two meet or when the smaller
-    part is exhausted; in a random graph that is after about the square root of its nodes.
+    Searches from both nodes, always growing the smaller side, so it ends when the two meet or when the smaller side is
+    complete; in a random graph they meet after about the square root of its nodes.
     """
     sides = ({a}, {b})
     frontiers = ([a], [b])

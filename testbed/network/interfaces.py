@@ -1,37 +1,39 @@
-"""What faults and partitions need of a world, whether it is simulated or real."""
+"""What faults and partitions need of a backend, whether its network is simulated or real."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from analysis.listener import Listener
+from testbed.event_queue import Scheduler
 from testbed.network.components import Components
-from testbed.network.graph import Graph, Link
+from testbed.network.graph import Graph
+from testbed.pairs import Link
 
 
 class MovingUnits(NamedTuple):
-    """A message with units that is on its way, and when to look whether it has arrived."""
+    """A message with units that is in transit, and when to look whether it has arrived."""
 
     source: int
     target: int
     arrives: int
 
 
-class Parts(Protocol):
-    """The parts that the network has fallen into."""
+class Connectivity(Protocol):
+    """Which nodes can reach which."""
 
     components: Components
 
 
 class Links(Protocol):
-    """Who is linked with whom, or in reach of whom."""
+    """The links between nodes, or which nodes are in reach of each other."""
 
     def up(self, a: int, b: int) -> None:
-        """Two nodes come together."""
+        """A link between two nodes forms."""
 
     def down(self, a: int, b: int) -> None:
-        """Two nodes part."""
+        """The link between two nodes falls."""
 
 
 class Changes(Protocol):
@@ -40,63 +42,56 @@ class Changes(Protocol):
     forbidden: list[Callable[[int, int], bool]]
 
     def may_form(self, a: int, b: int) -> bool:
-        """Whether no fault stands between two nodes."""
+        """Whether no fault forbids a link between two nodes."""
 
     def restorable(self, severed: list[Link], forbids: Callable[[int, int], bool]) -> list[Link]:
         """The links that come back when a fault no longer forbids them."""
 
 
-class Parted(Protocol):
-    """What partitions need: who can reach whom, and where the units are."""
+class PartitionSource(Protocol):
+    """What partitions need: which nodes can reach which, and where the units are."""
 
     @property
     def listener(self) -> Listener:
-        """Who is told what happens."""
+        """Receives the events."""
 
     @property
-    def links(self) -> Parts:
-        """The links that there are, or could be found."""
+    def links(self) -> Connectivity:
+        """The links that there are, or that link layers could find."""
 
     @property
     def now(self) -> int:
         """The time in ticks."""
 
-    def is_there(self, node: int) -> bool:
-        """Whether a node runs and has come, and not yet left."""
+    def is_present(self, node: int) -> bool:
+        """Whether a node runs, has appeared, and has not left."""
 
     def holders(self) -> list[int]:
         """The nodes that hold units, in ascending order."""
 
     def moving_units(self) -> list[MovingUnits]:
-        """The units that are on their way."""
+        """The units in transit."""
 
     def set_cut_off(self, nodes: frozenset[int]) -> None:
         """These nodes can reach no unit now."""
 
 
-class Ground(Protocol):
-    """What faults need: something to break, and to put together again."""
+class FaultTarget(Scheduler, Protocol):
+    """What faults need: nodes and links to break and to mend, and a clock."""
 
     graph: Graph
 
     @property
     def listener(self) -> Listener:
-        """Who is told what happens."""
+        """Receives the events."""
 
     @property
     def links(self) -> Links:
-        """The links that there are, or could be found."""
+        """The links that there are, or that link layers could find."""
 
     @property
     def changes(self) -> Changes:
-        """What changes them."""
-
-    @property
-    def now(self) -> int:
-        """The time in ticks."""
-
-    def at(self, t: int, happen: Callable[..., None], *args: Any) -> None:
-        """Call `happen(*args)` at time t."""
+        """What changes them besides faults."""
 
     def is_alive(self, node: int) -> bool:
         """Whether a node runs."""
@@ -105,16 +100,16 @@ class Ground(Protocol):
         """The nodes that hold units, in ascending order."""
 
     def moving_units(self) -> list[MovingUnits]:
-        """The units that are on their way."""
+        """The units in transit."""
 
     def crash(self, node: int) -> None:
-        """Stop a node at once; it forgets everything."""
+        """Stop a node at once; it loses its state."""
 
     def restart(self, node: int) -> None:
-        """Bring a node back that has crashed, empty."""
+        """Start a crashed node again, with an empty state."""
 
     def lose(self, node: int | None, message: str | None) -> None:
         """Lose the next message of a node (or, for None, the next that carries units), of a type if one is named."""
 
-    def look_at_parts(self) -> None:
-        """Nodes have come or gone: see who can reach whom."""
+    def update_partitions(self) -> None:
+        """Nodes have crashed or restarted: find out which nodes can reach which."""

@@ -1,39 +1,39 @@
-"""Partitions: into how many parts the network has fallen, and who is cut off from every unit.
+"""Partitions: how many components the network has, and which nodes are cut off from every unit.
 
-In a part without a unit nobody can enter, and link-reversal algorithms raise heights there for as long as it lasts.
-What such nodes send says nothing of what a critical section costs, so it is counted apart.
+In a component without a unit no node can enter, and link-reversal algorithms raise heights there without end. The
+messages of such nodes say nothing of what a critical section costs, so they are counted apart.
 """
 
 from __future__ import annotations
 
-from testbed.network.interfaces import Parted
+from testbed.network.interfaces import PartitionSource
 
 
 class Partitions:
-    """Tells a world and its listener when its parts have changed, whenever the world lets it look."""
+    """Reports to a backend and its listener that the components have changed, when the backend calls `update`."""
 
-    def __init__(self, ground: Parted) -> None:
-        self._ground = ground
-        self._told: tuple[int, frozenset[int]] = (1, frozenset())
+    def __init__(self, source: PartitionSource) -> None:
+        self._source = source
+        self._reported: tuple[int, frozenset[int]] = (1, frozenset())
 
     def update(self) -> None:
-        """Look at the parts that there are now. A node that has crashed or is not there is no part."""
-        ground, components = self._ground, self._ground.links.components
-        parts = [
-            present
+        """Find the components of the nodes that run and are present, and those without a unit."""
+        source, components = self._source, self._source.links.components
+        present = [
+            nodes
             for members in components.members.values()
-            if (present := [node for node in members if ground.is_there(node)])
+            if (nodes := [node for node in members if source.is_present(node)])
         ]
         supplied = self._components_with_units()
-        cut_off = frozenset(node for part in parts if components.label[part[0]] not in supplied for node in part)
-        if (len(parts), cut_off) != self._told:
-            self._told = (len(parts), cut_off)
-            ground.listener.partition(ground.now, None, len(parts), sorted(cut_off))
-            ground.set_cut_off(cut_off)
+        cut_off = frozenset(node for nodes in present if components.label[nodes[0]] not in supplied for node in nodes)
+        if (len(present), cut_off) != self._reported:
+            self._reported = (len(present), cut_off)
+            source.listener.partition(source.now, None, len(present), sorted(cut_off))
+            source.set_cut_off(cut_off)
 
     def _components_with_units(self) -> set[int]:
         """The labels of the components in which a unit is held or in transit."""
-        label = self._ground.links.components.label
-        holders = {label[node] for node in self._ground.holders()}
-        moving = self._ground.moving_units()
+        label = self._source.links.components.label
+        holders = {label[node] for node in self._source.holders()}
+        moving = self._source.moving_units()
         return holders | {label[one.source] for one in moving if label[one.source] == label[one.target]}

@@ -1,1 +1,1 @@
-"""Who hears whom: what a signal loses on its way, what a receiver makes of the rest, and how far a radio reaches."""
+"""Which nodes hear each other: the path loss of a signal, the errors of a receiver, and the range of a radio."""

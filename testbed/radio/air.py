@@ -1,7 +1,7 @@
-"""The air of one run: who hears whom, from where the nodes are.
+"""The air of one run: which nodes hear each other, from their positions.
 
-Hearing is symmetric: both directions between two nodes have the same mean power. Only the fading of a frame, and the
-chance that it is spoilt, differ from frame to frame and so from one direction to the other.
+Hearing is symmetric: both directions between two nodes have the same mean power. Only the fading and the errors of a
+frame are drawn for each frame, and so differ from one direction to the other.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from testbed.randomness import Streams
 
 
 class Air:
-    """What a radio's frames meet with in one run; it remembers each pair's shadowing and nothing else."""
+    """The propagation and reception of frames in one run. Its only state is the shadowing of each pair of nodes."""
 
     def __init__(self, radio: Radio, streams: Streams) -> None:
         self.radio = radio
         self.is_fading = radio.propagation.is_fading
-        """Whether frames between nodes that stand still differ in power: then no link is ideal."""
+        """Whether frames between nodes that do not move differ in power; then no link is ideal."""
         self._streams = streams
         self._loss = radio.loss
         self._receiver = radio.receiver
@@ -33,7 +33,7 @@ class Air:
         self._range_m: dict[tuple[float, float, float], float] = {}
 
     def shadowing_db(self, a: int, b: int) -> float:
-        """What two nodes have more than the mean, for the whole run; the same whoever asks first."""
+        """The gain of a pair of nodes over the mean, fixed for the whole run and the same in both directions."""
         if not self._deviation_db:
             return 0.0
         pair = (a, b) if a < b else (b, a)
@@ -53,7 +53,7 @@ class Air:
         return self.rx_power_dbm(a, b, position_a, position_b) - self._receiver.noise_dbm
 
     def frame_error_rate(self, a: int, b: int, position_a: Position, position_b: Position, size_bytes: int) -> float:
-        """The chance that a frame is not received; over fading, if there is any."""
+        """The probability that a frame is not received, averaged over fading if there is any."""
         power = self.rx_power_dbm(a, b, position_a, position_b)
         m = self._fading_m(dist(position_a, position_b))
         if m is None:
@@ -74,7 +74,7 @@ class Air:
         return rng.random() >= self._receiver.error_rate(power, size_bytes)
 
     def range_m(self, a: int, b: int, z_a: float = 0.0, z_b: float = 0.0) -> float:
-        """The distance up to which two nodes at these heights receive 100-byte frames at least as often as not."""
+        """The distance up to which two nodes at these heights receive at least half of the frames of 100 bytes."""
         return self._reach(self.shadowing_db(a, b), z_a, z_b)
 
     def max_range_m(self, nodes: int, z: float = 0.0) -> float:

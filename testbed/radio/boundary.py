@@ -1,4 +1,4 @@
-"""Where something that holds on one side ceases to hold: every range and every sensitivity is found this way."""
+"""Bisection for the boundary of a condition: it finds every range and every sensitivity."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 
 def boundary(holds: Callable[[float], bool], *, inside: float, outside: float) -> float:
-    """The last value that holds on the way from `inside`, which does, to `outside`, which does not.
+    """The last value that fulfils the condition between `inside`, which does, and `outside`, which does not.
 
-    Exact to the last bit if there is one change between the two; one of the changes if there are more.
+    Exact to the last bit if there is one change between the two; one of the changes if there are several.
     """
     while (middle := (inside + outside) / 2) not in (inside, outside):
         if holds(middle):

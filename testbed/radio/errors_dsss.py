@@ -1,7 +1,7 @@
 """Bit errors of 802.11b: DSSS at 1 and 2 Mb/s, CCK at 5.5 and 11 Mb/s, as in ns-3's DsssErrorRateModel with GSL.
 
 The chips take 22 MHz, so the energy of a symbol over the noise density is the signal-to-noise ratio (a ratio, not dB)
-times 22 MHz over the symbols a second: 1 M for DSSS, 1.375 M for CCK.
+times 22 MHz over the symbols per second: 1 M for DSSS, 1.375 M for CCK.
 
 Sources: G. Pei and T. Henderson, Validation of ns-3 802.11b PHY model; for DQPSK, G. Ferrari and G. Corazza, Tight
 bounds and accurate approximations for DQPSK transmission bit error rate, Electronics Letters 40(20), 2004; for CCK,
@@ -17,16 +17,16 @@ _CHIPS = 22e6
 _DSSS_SYMBOLS = 1e6
 _CCK_SYMBOLS = 1.375e6
 _DQPSK_SCALE = (sqrt(2) + 1) / sqrt(8 * pi * sqrt(2))
-_GUESSING = 0.5  # no receiver does worse
+_GUESSING = 0.5  # the error rate of guessing: no receiver is worse
 
 
 def dbpsk(snr: float) -> float:
-    """1 Mb/s: one bit a symbol."""
+    """1 Mb/s: one bit per symbol."""
     return 0.5 * exp(-snr * _CHIPS / _DSSS_SYMBOLS)
 
 
 def dqpsk(snr: float) -> float:
-    """2 Mb/s: two bits a symbol. The approximation grows without bound as the signal fades, and is cut at guessing."""
+    """2 Mb/s: two bits per symbol. The approximation is unbounded for weak signals, so it is cut at guessing."""
     energy = snr * _CHIPS / _DSSS_SYMBOLS / 2
     if energy <= 0.0:
         return _GUESSING
@@ -34,30 +34,30 @@ def dqpsk(snr: float) -> float:
 
 
 def cck_5_5(snr: float) -> float:
-    """5.5 Mb/s: four bits a symbol, one of 16."""
+    """5.5 Mb/s: four bits per symbol, one of 16."""
     return _per_bit(_symbol_error_rate(snr * _CHIPS / _CCK_SYMBOLS / 2), 4)
 
 
 def cck_11(snr: float) -> float:
-    """11 Mb/s: eight bits a symbol, which is two symbols of 16 with half of the energy each."""
+    """11 Mb/s: eight bits per symbol, as two symbols of 16 with half of the energy each."""
     return _per_bit(_symbol_error_rate(snr * _CHIPS / _CCK_SYMBOLS / 4), 4)
 
 
 def _per_bit(symbol_error_rate: float, bits: int) -> float:
-    """The error rate of independent bits that spoils just as many symbols."""
+    """The error rate of independent bits that gives this symbol error rate."""
     return -expm1(log1p(-symbol_error_rate) / bits)
 
 
 def _symbol_error_rate(energy: float) -> float:
-    """Of 16 biorthogonal signals, 8 and their opposites.
+    """The symbol error rate of 16 biorthogonal signals, 8 and their opposites.
 
-    The right correlator reads b + a standard normal, b = sqrt(2 energy), and the other seven standard normals; the
+    The right correlator reads b + a standard normal, b = sqrt(2 energy), and the other seven read standard normals; the
     symbol is right if the right one's reading y is positive and none of the seven is greater in size. So it is wrong
-    with the chance
+    with the probability
 
         P(y < 0) + integral over y > 0 of phi(y - b) * (1 - erf(y / sqrt 2)^7) dy
 
-    and beyond y = 9 the second factor has vanished.
+    and beyond y = 9 the second factor is negligible.
     """
     b = sqrt(2 * energy)
     total = 0.0
@@ -68,7 +68,7 @@ def _symbol_error_rate(energy: float) -> float:
 
 
 def _simpson(end: float, steps: int) -> list[tuple[float, float, float]]:
-    """Simpson's rule from 0 to `end`: place, weight, and the chance that one of the seven is greater there."""
+    """Simpson's rule from 0 to `end`: y, its weight, and the probability that one of the seven is greater than y."""
     h = end / steps
     weights = [h / 3 * (1 if i in (0, steps) else 4 if i % 2 else 2) for i in range(steps + 1)]
     return [(i * h, weight, _one_of_seven_beyond(i * h)) for i, weight in enumerate(weights)]
@@ -79,4 +79,4 @@ def _one_of_seven_beyond(y: float) -> float:
 
 
 _SIMPSON = _simpson(9.0, 90)
-_MOST = 15 / 16  # of guessing
+_MOST = 15 / 16  # the error rate of guessing

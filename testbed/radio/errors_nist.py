@@ -3,7 +3,7 @@
 A modulation gives the share p of coded bits that are wrong at a signal-to-noise ratio (a ratio, not dB). The decoder is
 a hard-decision Viterbi for the code of 802.11 (constraint length 7, generators 133 and 171 octal), punctured to the
 rates 2/3 and 3/4. Its bit error rate is bounded by the union of all paths that leave the right one: with c_d wrong bits
-in all on paths of weight d, and b bits entering the encoder at a time,
+in total on paths of weight d, and b bits entering the encoder at a time,
 
     p_bit <= 1/(2 b) * sum over d of c_d * D^d,    D = sqrt(4 p (1 - p))    (Chernoff's bound on one path)
 
@@ -25,7 +25,7 @@ BitErrors = Callable[[float], float]
 
 @dataclass(frozen=True)
 class Code:
-    """A punctured convolutional code, by the wrong bits on its wrong paths: `errors[i]` on those of weight d_i."""
+    """A punctured convolutional code, given by the number of wrong bits on its wrong paths of each weight d_i."""
 
     bits_in: int  # b
     free_distance: int  # d_0, the weight of the lightest path
@@ -33,7 +33,7 @@ class Code:
     errors: tuple[int, ...]  # c_d
 
     def bit_error_rate(self, coded: float) -> float:
-        """The share of decoded bits that are wrong, where a share `coded` of the received ones is."""
+        """The share of wrong decoded bits, if a share `coded` of the received bits is wrong."""
         d_squared = 4.0 * coded * (1.0 - coded)  # D^2
         d = sqrt(d_squared)
         step = d_squared if self.step == 2 else d
@@ -49,17 +49,17 @@ CODE_3_4 = Code(3, 5, 1, (42, 201, 1492, 10469, 62935, 379644, 2253373, 13073811
 
 
 def bpsk(snr: float) -> float:
-    """One bit a symbol."""
+    """One bit per symbol."""
     return 0.5 * erfc(sqrt(snr))
 
 
 def qpsk(snr: float) -> float:
-    """Two bits a symbol, one on each axis, each with half of the power."""
+    """Two bits per symbol, one on each axis, each with half of the power."""
     return 0.5 * erfc(sqrt(snr / 2.0))
 
 
 def qam(points: int) -> BitErrors:
-    """Square QAM with Gray coding: sqrt(points) levels on each axis, of which an error is to the next."""
+    """Square QAM with Gray coding: sqrt(points) levels on each axis; an error is a neighbouring level."""
     levels = sqrt(points)
     weight = (levels - 1) / (levels * log2(levels))
     spread = 2.0 * (points - 1) / 3.0
@@ -67,5 +67,5 @@ def qam(points: int) -> BitErrors:
 
 
 def coded(modulation: BitErrors, code: Code) -> BitErrors:
-    """The bit errors that are left after decoding."""
+    """The bit errors that remain after decoding."""
     return lambda snr: code.bit_error_rate(modulation(snr))

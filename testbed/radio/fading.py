@@ -1,7 +1,7 @@
-"""Nakagami fading: the power of a frame is its mean power times a gain drawn for that frame alone.
+"""Nakagami fading: the power of a frame is its mean power times a gain that is drawn for each frame.
 
-The gain has a gamma distribution of shape m and mean 1: m = 1 is Rayleigh fading, and the greater m, the less the power
-varies (M. Nakagami, The m-distribution, 1960).
+The gain has a gamma distribution of shape m and mean 1: m = 1 is Rayleigh fading, and the power varies less the
+greater m is (M. Nakagami, The m-distribution, 1960).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from math import exp, lgamma, log, log10
 from random import Random
 
 _NEGLIGIBLE = 1e-17
-_FLOOR = 1e-30  # a gain that no receiver can tell from none
+_FLOOR = 1e-30  # a gain that no receiver can distinguish from 0
 
 
 def draw_gain_db(m: float, rng: Random) -> float:
@@ -19,10 +19,10 @@ def draw_gain_db(m: float, rng: Random) -> float:
 
 
 def chance_below(gain: float, m: float) -> float:
-    """The chance that the gain (a ratio, not dB) is less than this: the incomplete gamma function P(m, m gain).
+    """The probability that the gain (a ratio, not dB) is less than this: the incomplete gamma function P(m, m gain).
 
     All terms of the series x^m e^-x / Gamma(m + 1) * (1 + x/(m + 1) + x^2/((m + 1)(m + 2)) + ...) are positive, so it
-    is good for any x; for an x far above m the chance is 1 as far as a float can tell.
+    is accurate for any x; for an x far above m the probability is 1 within the precision of a float.
     """
     x = m * gain
     if x <= 0.0:

@@ -1,7 +1,7 @@
-"""What a signal loses between two nodes that stand still, in dB: the same formulas and near fields as ns-3's models.
+"""The path loss between two nodes, in dB: the same formulas and near fields as ns-3's models.
 
-Every loss grows with the distance beyond the near field, at given heights of the nodes, and is no greater within it,
-so that a radio has one range. Distances are in metres and in space; heights are the nodes' z.
+At given heights of the nodes, every loss grows with the distance beyond the near field and is no greater within it, so
+that a radio has one range. Distances are in metres and in space; heights are the nodes' z.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ Decibels = Annotated[float, Field(ge=0, le=300)]
 SystemLoss = Annotated[float, Field(ge=1, le=1e6)]
 
 
-class Model(Section):
-    """A propagation model. One that is random says how strongly: a deviation for each pair, a shape for each frame."""
+class PathLossModel(Section):
+    """A propagation model. A random one has a deviation for each pair, or a shape of the fading of each frame."""
 
     def loss(self, frequency_hz: float, range_m: float | None) -> Loss:
-        """The loss on a frequency; the range that the radio is to have matters to the plain range only."""
+        """The loss on a frequency; only the plain range uses the requested range of the radio."""
         raise NotImplementedError
 
     def near_field_m(self, frequency_hz: float) -> float:
@@ -38,24 +38,24 @@ class Model(Section):
         raise NotImplementedError
 
     levels: ClassVar[str] = "at their heights"
-    """Where nodes are that stay at their levels, to a user."""
+    """For error lines: where nodes must stay."""
 
     def level(self, z: float) -> float:
-        """What the loss depends on of a node's height: nodes at one level have the same. Here there is one level."""
+        """The level of a height: heights of one level have the same loss. By default there is only one level."""
         return 0.0
 
     @property
     def lowest_z(self) -> float:
-        """What nodes must be higher than for there to be a loss at all."""
+        """Nodes must be higher than this for the loss to be defined."""
         return -inf
 
     @property
     def deviation_db(self) -> float:
-        """Standard deviation of what a pair of nodes loses or gains for the whole run."""
+        """Standard deviation of the shadowing of a pair of nodes, which is fixed for the whole run."""
         return 0.0
 
     def fading_m(self, distance_m: float) -> float | None:
-        """Shape of the Nakagami fading of every frame, or none."""
+        """Shape of the Nakagami fading of every frame; None without fading."""
         return None
 
     @property
@@ -64,14 +64,14 @@ class Model(Section):
         return self.fading_m(0.0) is not None
 
 
-class Friis(Model):
+class Friis(PathLossModel):
     """Free space: the loss grows with the square of the distance."""
 
     kind: Literal["friis"] = "friis"
     system_loss: SystemLoss = 1.0
     """A factor, not dB."""
     min_loss_db: Decibels = 0.0
-    """Near the sender the loss is this, rather than less."""
+    """The least loss, near the sender."""
 
     def loss(self, frequency_hz: float, range_m: float | None) -> Loss:
         """(4 pi d / wavelength)^2 * system loss."""
@@ -84,20 +84,20 @@ class Friis(Model):
         return loss_db
 
     def near_field_m(self, frequency_hz: float) -> float:
-        """Where the loss is the least there is."""
+        """Where the loss is `min_loss_db`."""
         per_metre = 4 * pi * sqrt(self.system_loss) * frequency_hz / LIGHT_M_PER_S
         return float(10 ** (self.min_loss_db / 20) / per_metre)
 
 
-class TwoRay(Model):
+class TwoRay(PathLossModel):
     """A ray along the ground as well: beyond a crossover distance the loss grows with the fourth power."""
 
     kind: Literal["two-ray"] = "two-ray"
     system_loss: SystemLoss = 1.0
     antenna_height: Metres = 1.5
-    """Above the node's z."""
+    """m above the node's z."""
     min_distance: Annotated[float, Field(ge=0.05, le=100)] = 0.5
-    """Up to here nothing is lost."""
+    """m; up to this distance there is no loss."""
 
     def loss(self, frequency_hz: float, range_m: float | None) -> Loss:
         """Friis up to the crossover at 4 pi h_a h_b / wavelength, then d^4 / (h_a h_b)^2 * system loss."""
@@ -116,27 +116,27 @@ class TwoRay(Model):
         return loss_db
 
     def near_field_m(self, frequency_hz: float) -> float:
-        """Where nothing is lost."""
+        """Where there is no loss."""
         return self.min_distance
 
     def level(self, z: float) -> float:
-        """Every height has a crossover and a loss of its own."""
+        """Every height has its own crossover and loss."""
         return z
 
     @property
     def lowest_z(self) -> float:
-        """Where an antenna is on the ground, and the formula divides by nothing."""
+        """Where an antenna is on the ground, and the formula divides by zero."""
         return -self.antenna_height
 
 
-class LogDistance(Model):
+class LogDistance(PathLossModel):
     """The loss at a reference distance, growing with a power of the distance beyond it."""
 
     kind: Literal["log-distance"] = "log-distance"
     exponent: Exponent = 3.0
     reference_distance: Metres = 1.0
     reference_loss_db: Decibels | None = None
-    """Free space, if not given."""
+    """By default that of free space."""
 
     def loss(self, frequency_hz: float, range_m: float | None) -> Loss:
         """Reference loss + 10 exponent log10(d / reference distance)."""
@@ -149,19 +149,19 @@ class LogDistance(Model):
         return loss_db
 
     def near_field_m(self, frequency_hz: float) -> float:
-        """Where the loss is that at the reference distance."""
+        """Where the loss is the reference loss."""
         return self.reference_distance
 
 
-class ThreeLogDistance(Model):
-    """Log-distance with an exponent of its own in each of three fields: near, middle and far."""
+class ThreeLogDistance(PathLossModel):
+    """Log-distance with three exponents: for the near, the middle and the far field."""
 
     kind: Literal["three-log-distance"] = "three-log-distance"
     distances: Annotated[list[Metres], Field(min_length=3, max_length=3)] = Field([1.0, 200.0, 500.0])
-    """Where each field begins; nearer than the first, nothing is lost."""
+    """Where each field begins; there is no loss below the first distance."""
     exponents: Annotated[list[Exponent], Field(min_length=3, max_length=3)] = Field([1.9, 3.8, 3.8])
     reference_loss_db: Decibels | None = None
-    """At the first distance; free space, if not given."""
+    """At the first distance; by default that of free space."""
 
     @model_validator(mode="after")
     def _in_order(self) -> ThreeLogDistance:
@@ -169,7 +169,7 @@ class ThreeLogDistance(Model):
         return self
 
     def loss(self, frequency_hz: float, range_m: float | None) -> Loss:
-        """The loss at the beginning of the field + 10 exponent log10(d / beginning)."""
+        """The loss at the start of the field + 10 exponent log10(d / start)."""
         fields = []
         at_start = _reference_loss(self.reference_loss_db, self.distances[0], frequency_hz)
         for start, end, exponent in zip(self.distances, [*self.distances[1:], inf], self.exponents, strict=True):
@@ -186,21 +186,21 @@ class ThreeLogDistance(Model):
         return loss_db
 
     def near_field_m(self, frequency_hz: float) -> float:
-        """Where nothing is lost."""
+        """Where there is no loss."""
         return self.distances[0]
 
 
-class ItuIndoor(Model):
+class ItuIndoor(PathLossModel):
     """Inside a building, through its walls and floors (ITU-R P.1238)."""
 
     kind: Literal["itu-indoor"] = "itu-indoor"
     building: Literal["residential", "office", "commercial"] = "office"
     floor_height: Annotated[float, Field(ge=1, le=100)] = 3.0
-    """Which floor a node is on follows from its z."""
+    """m; with a node's z it gives the floor that the node is on."""
     levels: ClassVar[str] = "on their floors"
 
     def loss(self, frequency_hz: float, range_m: float | None) -> Loss:
-        """20 log10(f / MHz) + N log10(d) + loss through floors - 28, for d of at least a metre."""
+        """20 log10(f / MHz) + N log10(d) + loss through floors - 28, for d of at least one metre."""
         slope, first_floor, next_floor = _BUILDINGS[self.building]
         at_a_metre = 20.0 * log10(frequency_hz / 1e6) - 28.0
         storey = self.floor_height
@@ -213,7 +213,7 @@ class ItuIndoor(Model):
         return loss_db
 
     def near_field_m(self, frequency_hz: float) -> float:
-        """The recommendation is for more than a metre."""
+        """The recommendation holds for more than one metre."""
         return 1.0
 
     def level(self, z: float) -> float:
@@ -222,21 +222,21 @@ class ItuIndoor(Model):
 
 
 _BUILDINGS = {"residential": (28.0, 4.0, 4.0), "office": (30.0, 15.0, 4.0), "commercial": (22.0, 6.0, 3.0)}
-"""N, the loss of the first floor, and that of every other, in dB: P.1238 for 1.8 to 2 GHz, as ns-3 uses at any."""
+"""N, the loss of the first floor and of each further one, in dB: P.1238 for 1.8 to 2 GHz, as ns-3 on any frequency."""
 
 
-class PlainRange(Model):
-    """A disc: everything is received within the radio's range and nothing beyond it."""
+class PlainRange(PathLossModel):
+    """A disc: all frames are received within the radio's range and none beyond it."""
 
     kind: Literal["range"] = "range"
 
     def loss(self, frequency_hz: float, range_m: float | None) -> Loss:
-        """Nothing within the range, everything beyond it."""
+        """No loss within the range, and a loss beyond it that no radio overcomes."""
         assert range_m is not None, "a radio with this model has a range"
         return lambda distance, z_a, z_b: 0.0 if distance <= range_m else BEYOND_DB
 
     def near_field_m(self, frequency_hz: float) -> float:
-        """There is none: any radius will do."""
+        """There is no near field: any radius is possible."""
         return 0.0
 
 
@@ -253,7 +253,7 @@ def _reference_loss(given_db: float | None, distance_m: float, frequency_hz: flo
 
 
 def refuse_disorder(values: list[float], key: str, *, rising: bool) -> None:
-    """Values that must rise, or that must not, from each to the next."""
+    """Refuse values that do not rise from each to the next or, if not `rising`, values that do."""
     for before, after in pairwise(values):
         if (after <= before) if rising else (after > before):
             allowed = "each greater than the one before" if rising else "none greater than the one before"

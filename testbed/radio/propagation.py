@@ -1,7 +1,7 @@
-"""The propagation models a scenario can name: those that depend on places only, and chance on top of such a mean.
+"""The propagation models a scenario can name: those that depend on positions only, and random ones with such a mean.
 
-There is chance of two kinds. Shadowing is frozen: a pair of nodes has more or less power than the mean for the whole
-run, in both directions, whatever way they move. Fading is fresh for every frame.
+There are two kinds of randomness. Shadowing is fixed: a pair of nodes has more or less power than the mean for the
+whole run, in both directions, however the nodes move. Fading is drawn for every frame.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from testbed.radio.path_loss import (
     LogDistance,
     Loss,
     Metres,
-    Model,
+    PathLossModel,
     PlainRange,
     ThreeLogDistance,
     TwoRay,
@@ -37,8 +37,8 @@ Mean = Annotated[
 ]
 
 
-class _OnMean(Model):
-    """Chance on top of a mean."""
+class _OnMean(PathLossModel):
+    """A random model with a mean loss."""
 
     kind: str
     mean: Mean = LogDistance()
@@ -48,24 +48,24 @@ class _OnMean(Model):
         return self.mean.loss(frequency_hz, range_m)
 
     def near_field_m(self, frequency_hz: float) -> float:
-        """That of the mean."""
+        """The near field of the mean."""
         return self.mean.near_field_m(frequency_hz)
 
 
 class Shadowing(_OnMean):
-    """Log-distance with obstacles: every pair of nodes has a normal deviation in dB of its own, for the whole run."""
+    """Log-distance with obstacles: every pair of nodes has its own normal deviation in dB, for the whole run."""
 
     kind: Literal["shadowing"] = "shadowing"
     sigma_db: Annotated[float, Field(ge=0, le=30)] = 4.0
 
     @property
     def deviation_db(self) -> float:
-        """As given."""
+        """`sigma_db`."""
         return self.sigma_db
 
 
 class Nakagami(_OnMean):
-    """Log-distance with fading: the power of every frame varies, the more the farther."""
+    """Log-distance with fading: the power varies from frame to frame, more at greater distances."""
 
     kind: Literal["nakagami"] = "nakagami"
     distances: Annotated[list[Metres], Field(min_length=2, max_length=2)] = Field([80.0, 200.0])
@@ -87,7 +87,7 @@ class Nakagami(_OnMean):
         return self.m[0] if distance_m < middle else self.m[1] if distance_m < far else self.m[2]
 
 
-PROPAGATION: dict[str, type[Model]] = {
+PROPAGATION: dict[str, type[PathLossModel]] = {
     "friis": Friis,
     "two-ray": TwoRay,
     "log-distance": LogDistance,

@@ -1,7 +1,7 @@
 """A radio, as a scenario describes it: the same for every node.
 
-Its range is the distance at which a frame of 100 bytes is received as often as not. A radio that is asked for a range
-has the transmit power that gives it.
+Its range is the distance at which half of the frames of 100 bytes are received. If a scenario gives a range, the radio
+gets the transmit power that leads to it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from testbed.radio.receiver import Receiver
 from testbed.section import Section
 
 THERMAL_NOISE_DBM_PER_HZ = 10.0 * log10(1.3803e-23 * 290 * 1000)
-"""-173.98: Boltzmann's constant, with the digits that ns-3 has, times 290 K in milliwatts."""
+"""-173.98: Boltzmann's constant, with the digits that ns-3 uses, times 290 K in milliwatts."""
 MIN_POWER_DBM, MAX_POWER_DBM = -100.0, 60.0
 """A tenth of a picowatt, and a kilowatt."""
 _ROUNDING_DB = 1e-9
-"""Power on top of what a range takes, so that nodes at exactly that distance are within it."""
+"""Power in addition to what a range needs, so that nodes at exactly that distance are within it."""
 
 _BANDWIDTH_HZ = {"802.11b": 22e6, "802.11g": 20e6, "802.11a": 20e6}
 _OTHER_DEFAULTS: dict[str, dict[str, Any]] = {"802.11b": {"rate": 1.0}, "802.11a": {"channel": 36}}
@@ -45,21 +45,21 @@ Gain = Annotated[float, Field(ge=-50, le=50)]
 
 
 class Radio(Section):
-    """What every node transmits and listens with."""
+    """The radio of every node."""
 
     standard: Literal["802.11b", "802.11g", "802.11a"] = "802.11g"
     channel: int = 1
-    """36, if the standard is 802.11a."""
+    """Default 36, if the standard is 802.11a."""
     rate: float = 6.0
-    """Mb/s of data; 1, if the standard is 802.11b."""
+    """Mb/s of data; default 1, if the standard is 802.11b."""
     tx_power_dbm: Power = 16.0
-    """What the range takes, if a range is given."""
+    """If a range is given, the power that it needs."""
     range: Metres | None = None
     antenna_gain_dbi: Gain = 0.0
-    """Of each antenna: a signal passes two."""
+    """Of each antenna; a signal passes two."""
     noise_figure_db: Annotated[float, Field(ge=0, le=100)] = 7.0
     noise_floor_dbm: Level | None = None
-    """In place of thermal noise and noise figure."""
+    """Replaces thermal noise and noise figure."""
     detection_rssi_dbm: Level = -82.0
     detection_snr_db: Annotated[float, Field(ge=-300, le=100)] = 4.0
     """Power and signal-to-noise ratio that a preamble must have to be detected."""
@@ -119,7 +119,7 @@ class Radio(Section):
 
     @field_serializer("tx_power_dbm")
     def _dump_power(self, tx_power_dbm: float) -> float | None:
-        """Nothing, if it follows from a range, so that what is written out can be read back."""
+        """None if it follows from a range, so that a written scenario can be read back."""
         return tx_power_dbm if self.range is None else None
 
     @property
@@ -136,22 +136,22 @@ class Radio(Section):
 
     @property
     def bit_rate(self) -> Rate:
-        """All there is to know of the rate."""
+        """The properties of the rate."""
         return RATES[self.standard][self.rate]
 
     @property
     def receiver(self) -> Receiver:
-        """What becomes of frames that arrive."""
+        """The receiver of this radio."""
         noise = self.noise_dbm
         return Receiver(self.bit_rate, noise, max(self.detection_rssi_dbm, noise + self.detection_snr_db))
 
     @property
     def loss(self) -> Loss:
-        """What is lost on the way, less what differs between pairs of nodes and between frames."""
+        """The mean path loss, without the shadowing of a pair and the fading of a frame."""
         return self.propagation.loss(self.frequency_hz, self.range)
 
     def reach_m(self, gain_db: float = 0.0, z_a: float = 0.0, z_b: float = 0.0) -> float:
-        """The range between two nodes at these heights, whose shadowing adds this gain; 0 if they never hear."""
+        """The range of two nodes at these heights with this gain by shadowing; 0 if they never hear each other."""
         power = self.tx_power_dbm + 2 * self.antenna_gain_dbi + gain_db
         loss, fading_m, sensitivity_dbm = self.loss, self.propagation.fading_m, cache(self.receiver.sensitivity_dbm)
 

@@ -1,8 +1,8 @@
-"""The bit rates of 802.11 a, b and g: how long a frame is on the air, and how likely it is to be spoilt there.
+"""The bit rates of 802.11 a, b and g: the time of a frame on the air, and the probability of an error in it.
 
-A frame is what the radio transmits after its preamble and header: the MAC header, the data and the checksum. Its bits
-at risk are its time on the air times the rate, which is how ns-3 counts: the padding to whole symbols is at risk too,
-and so are the 6 microseconds of silence that 802.11g appends to an OFDM frame.
+A frame is what the radio transmits after its preamble and header: the MAC header, the data and the checksum. The
+number of bits that can be wrong is its time on the air times the rate, as in ns-3: this includes the padding to whole
+symbols, and the 6 microseconds of silence that 802.11g appends to an OFDM frame.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from testbed.radio.errors_nist import CODE_1_2, CODE_2_3, CODE_3_4, BitErrors, b
 
 @dataclass(frozen=True)
 class Framing:
-    """What is around the bits of a frame (IEEE Std 802.11-2016, sections 15.2, 16.2, 17.3 and 18.3)."""
+    """The preamble, header and padding of a frame (IEEE Std 802.11-2016, sections 15.2, 16.2, 17.3 and 18.3)."""
 
     preamble_us: int
     header_us: int
@@ -24,13 +24,13 @@ class Framing:
     header_bit_errors: BitErrors
     symbol_us: int
     service_and_tail: int = 0
-    """Bits that go with those of the frame."""
+    """Bits that are added to those of the frame."""
     extension_us: int = 0
-    """Of silence at the end, for receivers to catch up."""
+    """Silence at the end, which gives receivers time for decoding."""
 
     @property
     def header_bits(self) -> int:
-        """Of the header, which is sent at a rate of its own."""
+        """The bits of the header, which has its own rate."""
         return self.header_us * self.header_mbps
 
 
@@ -53,12 +53,12 @@ class Rate:
         return self.framing.preamble_us + self.framing.header_us + self.payload_us(size_bytes)
 
     def bits(self, size_bytes: int) -> int:
-        """How many bits of a frame are at risk."""
+        """How many bits of a frame can be wrong."""
         return int(self.mbps * self.payload_us(size_bytes))
 
 
 def packet_error_rate(snr_db: float, size_bytes: int, rate: Rate) -> float:
-    """The chance that a frame is spoilt whose preamble has been heard: by an error in its header or in its bits."""
+    """The probability of an error in the header or the bits of a frame whose preamble was detected."""
     snr = 10.0 ** (snr_db / 10.0)
     framing = rate.framing
     header = _log_success(framing.header_bit_errors(snr), framing.header_bits)

@@ -1,7 +1,7 @@
-"""What becomes of a frame that arrives with some power: detected or not, and then spoilt or not.
+"""The reception of a frame that arrives with some power: whether it is detected, and then whether it has errors.
 
-A preamble is detected if it is strong enough in itself and over the noise, as in ns-3's
-ThresholdPreambleDetectionModel; header and bits are then spoilt at the rates of `packet_error_rate`.
+A preamble is detected if both its power and its ratio to the noise are high enough, as in ns-3's
+ThresholdPreambleDetectionModel; `packet_error_rate` then gives the errors in header and bits.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from testbed.radio.fading import chance_below
 from testbed.radio.rates import Rate, packet_error_rate
 
 RANGE_FRAME_BYTES = 100
-"""The frame that the range is defined by."""
+"""The size of the frame that defines the range."""
 _POWERS_DBM = (-1000.0, 1000.0)  # beyond anything
 _STEP_DB = 0.1
 _NEGLIGIBLE = 1e-9
@@ -23,7 +23,7 @@ _NEGLIGIBLE = 1e-9
 
 @dataclass(frozen=True)
 class Receiver:
-    """A radio that listens."""
+    """The receiving side of a radio."""
 
     rate: Rate
     noise_dbm: float
@@ -31,18 +31,18 @@ class Receiver:
     """Power below which no preamble is detected."""
 
     def error_rate(self, power_dbm: float, size_bytes: int) -> float:
-        """The chance that a frame of this power is not received."""
+        """The probability that a frame of this power is not received."""
         if power_dbm < self.detection_dbm:
             return 1.0
         return packet_error_rate(power_dbm - self.noise_dbm, size_bytes, self.rate)
 
     def faded_error_rate(self, mean_dbm: float, size_bytes: int, m: float) -> float:
-        """The chance that a frame of this mean power is not received, over Nakagami fading of shape m."""
+        """The probability that a frame of this mean power is not received, over Nakagami fading of shape m."""
         thresholds = _thresholds(self, size_bytes)
         return sum(share * chance_below(10.0 ** ((power - mean_dbm) / 10.0), m) for power, share in thresholds)
 
     def sensitivity_dbm(self, m: float | None = None) -> float:
-        """The mean power at which the frame that the range is defined by is received as often as not."""
+        """The mean power at which half of the frames that define the range are received."""
 
         def is_lost(power_dbm: float) -> bool:
             if m is None:
@@ -57,8 +57,8 @@ class Receiver:
 def _thresholds(receiver: Receiver, size_bytes: int) -> list[tuple[float, float]]:
     """A frame's error rate as a mixture of hard thresholds: powers, and the share of frames that need each.
 
-    The error rate falls from 1 to 0 as the power grows; what it falls by in a small step is the share of the frames
-    that a power within the step suffices for. The chance that a fading frame is below a threshold is known.
+    The error rate falls from 1 to 0 as the power grows; its decrease in a small step is the share of the frames whose
+    threshold is within the step. The probability that a fading frame is below a threshold is known (`chance_below`).
     """
     return [(power, share) for power, share in _falls(receiver, size_bytes) if share > _NEGLIGIBLE]
 

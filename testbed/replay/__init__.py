@@ -1,1 +1,1 @@
-"""Replay: what one node did in a run, done again from its log."""
+"""Replay: one node's run, repeated from its log."""

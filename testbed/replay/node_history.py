@@ -1,8 +1,8 @@
-"""What the logs of a repetition say of one node: its lives, what its agent was given in them, and what it did.
+"""What the logs of a repetition say of one node: its incarnations, the inputs of its agent, and what the agent did.
 
-A real station writes a log of its own, `nodes/III-L.jsonl` for node III in life L of its process; a simulated one is in
-`events.jsonl` with all others. No receive holds its message: that is in what its sender logged, under the same number.
-Numbers may begin anew with a link or a life, so the latest message of that number is meant.
+A real station writes a log of its own, `nodes/NNN-I.jsonl` for node NNN in incarnation I; a simulated node is in
+`events.jsonl` with all others. A receive event does not hold its message: the send event of the same number does, in
+the sender's log. Numbers may start from 1 again with a link or an incarnation, so the latest message counts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HOW_TO_LOG_MORE = "run with --set trace=events"
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A message as a log has it."""
+    """A message as it is logged."""
 
     type: str
     fields: tuple[Any, ...]
@@ -43,24 +43,24 @@ class Output:
 class Input:
     """Something that happened to a node, and what the log says that its agent did then.
 
-    The kinds are those of events, and `start`, with which the first life begins as others do with `restart`.
+    The kinds are those of events, and `start`, the first input of the first incarnation, as `restart` is of the others.
     """
 
     t: int
     kind: str
     peer: int | None = None
     letter: Letter | None = None
-    """Of a message that arrives or comes back; None if no log has it."""
+    """The message that arrives or comes back; None if no log has it."""
     number: int | None = None
-    """Of that message, as its sender counts."""
+    """The number that its sender gave it."""
     demand: Demand | None = None
     timer: str | None = None
     outputs: list[Output] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class Life:
-    """From the birth of a process to its death."""
+class Incarnation:
+    """One process of a node, from its start to its exit."""
 
     inputs: list[Input]
     is_whole: bool = False
@@ -72,7 +72,7 @@ class NodeLog:
     """All that the logs say of a node."""
 
     files: list[Path]
-    lives: list[Life]
+    incarnations: list[Incarnation]
 
 
 def read_node_log(folder: Path, node: int) -> NodeLog:
@@ -80,38 +80,38 @@ def read_node_log(folder: Path, node: int) -> NodeLog:
     own = _station_logs(folder, node)
     reader = _NodeReader(node)
     if own:
-        for life, path in own:
-            reader.begin_life(0, "start" if life == 1 else "restart")
+        for incarnation, path in own:
+            reader.begin_incarnation(0, "start" if incarnation == 1 else "restart")
             replay(path, reader, started=True)
-        post = _post_to(folder, node, reader.senders())
+        sent = _sent_to(folder, node, reader.senders())
     else:
         path = folder / "events.jsonl"
         if not path.is_file():
             raise InputError(f"{folder}: holds no log of node {node}; {HOW_TO_LOG_MORE}")
-        reader.begin_life(0, "start")
+        reader.begin_incarnation(0, "start")
         replay(path, reader)
         _check_level(path, reader.trace)
-        reader.lives[-1].is_whole = reader.has_stopped
-        post = reader.post
-    reader.open_letters(post, by_time=bool(own))
-    return NodeLog([path for _, path in own] or [folder / "events.jsonl"], reader.lives)
+        reader.incarnations[-1].is_whole = reader.has_stopped
+        sent = reader.messages
+    reader.find_letters(sent, by_time=bool(own))
+    return NodeLog([path for _, path in own] or [folder / "events.jsonl"], reader.incarnations)
 
 
 def _station_logs(folder: Path, node: int) -> list[tuple[int, Path]]:
-    """The logs that a node's own processes wrote, with the life of each, in order."""
+    """The logs that a node's own processes wrote, with the incarnation of each, in order."""
     found = [(path.stem.rpartition("-")[2], path) for path in folder.glob(f"nodes/{node:03d}-*.jsonl")]
-    return sorted((int(life), path) for life, path in found if life.isascii() and life.isdigit())
+    return sorted((int(number), path) for number, path in found if number.isascii() and number.isdigit())
 
 
 def _check_level(path: Path, trace: str | None) -> None:
     if trace is None:
-        raise InputError(f"{path}: the log is empty: the run was killed as it began")
+        raise InputError(f"{path}: the log is empty: the run was killed as it started")
     if not supports(trace, "recv"):
         raise InputError(f"{path}: trace level {trace} has no messages; {HOW_TO_LOG_MORE}")
 
 
-class _Post:
-    """What was sent to and by a node, to be found again by its number."""
+class _SentMessages:
+    """The messages that were sent to and by a node, by their numbers."""
 
     def __init__(self) -> None:
         self._sent: dict[tuple[int, int, int], list[tuple[int, Letter]]] = {}
@@ -120,7 +120,7 @@ class _Post:
         self._sent.setdefault((sender, receiver, number), []).append((when, letter))
 
     def find(self, sender: int, receiver: int, number: int, when: int, type: str) -> Letter | None:
-        """The latest that was sent before; if clocks disagree and there is none, the first one after."""
+        """The latest message sent before that time; if there is none, because clocks disagree, the first one after."""
         sent = [one for one in self._sent.get((sender, receiver, number), ()) if one[1].type == type]
         before = [letter for then, letter in sent if then <= when]
         if before:
@@ -128,28 +128,28 @@ class _Post:
         return sent[0][1] if sent else None
 
 
-class _PostReader(Listener):
-    """Takes what others sent to a node from their own logs, by the time they sent it."""
+class _SendReader(Listener):
+    """Takes the messages that other nodes sent to a node from their logs, with the times they sent them."""
 
-    def __init__(self, node: int, post: _Post) -> None:
+    def __init__(self, node: int, sent: _SentMessages) -> None:
         self._node = node
-        self._post = post
+        self._sent = sent
 
     def send(self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, fields: Any) -> None:
         if peer == self._node:
-            self._post.add(node, peer, id, _whole(t), _letter(type, fields))
+            self._sent.add(node, peer, id, _whole(t), _letter(type, fields))
 
 
-def _post_to(folder: Path, node: int, senders: list[int]) -> _Post:
-    """What these nodes sent to a node, from their own logs or, for those that left none, from the log of all."""
-    post = _Post()
-    reader = _PostReader(node, post)
+def _sent_to(folder: Path, node: int, senders: list[int]) -> _SentMessages:
+    """What these nodes sent to a node, from their own logs or, for those without one, from the log of all nodes."""
+    sent = _SentMessages()
+    reader = _SendReader(node, sent)
     logs = {sender: _station_logs(folder, sender) for sender in senders}
     for _, path in (log for found in logs.values() for log in found):
         replay(path, reader, started=True)
     if not all(logs.values()) and (folder / "events.jsonl").is_file():
         replay(folder / "events.jsonl", reader)
-    return post
+    return sent
 
 
 class _NodeReader(Listener):
@@ -157,32 +157,32 @@ class _NodeReader(Listener):
 
     def __init__(self, node: int) -> None:
         self._node = node
-        self._events = 0  # heard so far: what comes later in a log happened later
-        self._unread: list[tuple[Input, int, str]] = []  # messages that came, their place among the events, their type
-        self.post = _Post()
-        self.lives: list[Life] = []
+        self._events = 0  # so far: what comes later in a log happened later
+        self._received: list[tuple[Input, int, str]] = []  # inputs with a message, their place in the log, its type
+        self.messages = _SentMessages()
+        self.incarnations: list[Incarnation] = []
         self.trace: str | None = None
         self.has_stopped = False
 
-    def begin_life(self, t: int, kind: str) -> None:
+    def begin_incarnation(self, t: int, kind: str) -> None:
         """A new process."""
-        self.lives.append(Life([Input(t, kind)]))
+        self.incarnations.append(Incarnation([Input(t, kind)]))
 
     def senders(self) -> list[int]:
-        """Whose messages arrived."""
-        peers = {given.peer for given, _, _ in self._unread if given.kind == "recv" and given.peer is not None}
+        """The nodes whose messages arrived."""
+        peers = {given.peer for given, _, _ in self._received if given.kind == "recv" and given.peer is not None}
         return sorted(peers)
 
-    def open_letters(self, post: _Post, *, by_time: bool) -> None:
-        """Find what arrived, by its time or by its place in the log, and what came back, which is in our own."""
-        for given, place, type in self._unread:
+    def find_letters(self, sent: _SentMessages, *, by_time: bool) -> None:
+        """Find what arrived, by its time or by its place in the log, and what came back, which is in the node's log."""
+        for given, place, type in self._received:
             assert given.peer is not None
             assert given.number is not None
             if given.kind == "return":
-                given.letter = self.post.find(self._node, given.peer, given.number, place, type)
+                given.letter = self.messages.find(self._node, given.peer, given.number, place, type)
             else:
                 when = given.t if by_time else place
-                given.letter = post.find(given.peer, self._node, given.number, when, type)
+                given.letter = sent.find(given.peer, self._node, given.number, when, type)
 
     # -- of the run --------------------------------------------------------------------------------------------------
 
@@ -193,6 +193,8 @@ class _NodeReader(Listener):
         version: int,
         trace: str,
         needs: str,
+        over_radio: bool,
+        assumes_connected: bool,
         capacity: int,
         warmup: int,
         units: list[int],
@@ -210,11 +212,11 @@ class _NodeReader(Listener):
 
     def restart(self, t: int, node: int, incarnation: int) -> None:
         if node == self._node:
-            birth, *others = self.lives[-1].inputs
-            if birth.kind == "restart" and not others:  # a process that came back says so itself
-                birth.t = _whole(t)
+            first, *others = self.incarnations[-1].inputs
+            if first.kind == "restart" and not others:  # logged by the new process itself, in a log of its own
+                first.t = _whole(t)
             else:
-                self.begin_life(_whole(t), "restart")
+                self.begin_incarnation(_whole(t), "restart")
 
     def request(self, t: int, node: int, units: int, priority: int) -> None:
         self._give(node, Input(t, "request", demand=Demand(units, priority)))
@@ -239,13 +241,13 @@ class _NodeReader(Listener):
 
     def _give(self, node: int, given: Input, type: str | None = None) -> None:
         if node == self._node:
-            inputs, t = self._living(), _whole(given.t)
+            inputs, t = self._running_inputs(), _whole(given.t)
             if len(inputs) == 1 and inputs[0].kind == "restart":
-                inputs[0].t = inputs[0].t or t  # a process that did not say when it came back
+                inputs[0].t = inputs[0].t or t  # a process that did not log when it restarted
             inputs.append(given)
             self._events += 1
             if type is not None:
-                self._unread.append((given, self._events, type))
+                self._received.append((given, self._events, type))
 
     # -- outputs -----------------------------------------------------------------------------------------------------
 
@@ -253,7 +255,7 @@ class _NodeReader(Listener):
         if self._node in (node, peer):
             letter = _letter(type, fields)
             self._events += 1
-            self.post.add(node, peer, id, self._events, letter)
+            self.messages.add(node, peer, id, self._events, letter)
             self._take(node, Output("send", peer, letter))
 
     def enter(self, t: int, node: int, units: int) -> None:
@@ -264,17 +266,18 @@ class _NodeReader(Listener):
 
     def _take(self, node: int, output: Output) -> None:
         if node == self._node:
-            self._living()[-1].outputs.append(output)
+            self._running_inputs()[-1].outputs.append(output)
 
-    def _living(self) -> list[Input]:
-        inputs = self.lives[-1].inputs
+    def _running_inputs(self) -> list[Input]:
+        """The inputs of the current incarnation, which must not have crashed."""
+        inputs = self.incarnations[-1].inputs
         if inputs[-1].kind == "crash":
             raise ValueError("the node has crashed")
         return inputs
 
 
 def _letter(type: str, fields: Any) -> Letter:
-    """A message as an agent had it: what JSON calls lists were tuples."""
+    """A message as an agent had it: lists in JSON were tuples."""
     if not isinstance(fields, list):
         raise TypeError("fields are a list")
     return Letter(type, _tuples(fields))

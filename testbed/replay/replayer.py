@@ -1,7 +1,7 @@
-"""Feeds what a node was given in a run to a fresh agent, step by step, and holds what it does against the log.
+"""Gives the inputs that a node had in a run to a fresh agent, step by step, and compares its outputs with the log.
 
-An agent is a pure state machine, so it does the same again, and a failure on a far machine can be looked at on a near
-one. If it does otherwise, either its code is not what ran then, or it draws on something that is no input.
+An agent is a pure state machine, so it does the same again, and a failure on another machine can be examined on this
+one. If it does something else, either its code has changed since, or it depends on something that is not an input.
 """
 
 from __future__ import annotations
@@ -12,24 +12,26 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from agents.contract import CANCEL_TIMER, ENTER, EVICT, SEND, SET_TIMER, Agent
+from agents.contract import Agent
 from agents.message import Message
+from agents.outputs import Broadcast, CancelTimer, Enter, Send, SetTimer
 from agents.snapshot import copied, frozen
 from analysis.load import load_run
-from testbed.runtime.initial_state import Beginning
+from testbed.backends.repetition import Repetition
 from testbed.durations import MAX_UNITS, to_ticks
 from testbed.errors import InputError
-from testbed.replay.node_history import Input, Letter, Life, NodeLog, Output, read_node_log
-from testbed.scenario.schema import Scenario, load
 from testbed.randomness import Streams
+from testbed.replay.node_history import Incarnation, Input, Letter, NodeLog, Output, read_node_log
+from testbed.scenario.loader import load
+from testbed.scenario.schema import Scenario
 
 _LOGGED = ("send", "broadcast", "enter", "evict")
-"""Of what an agent asks for, what is held against the log; nobody logs that a timer is set."""
+"""The outputs that are compared with the log; setting a timer is not logged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where the log and the fresh agent part: the first output of a step that is not the same, None for no more."""
+    """The first output of a step in which the log and the fresh agent differ; None for no more outputs."""
 
     recorded: Output | None
     now: Output | None
@@ -37,21 +39,21 @@ class Difference:
 
 @dataclass(slots=True)
 class Step:
-    """One input and what came of it."""
+    """One input, and what the fresh agent did."""
 
     given: Input
     outputs: list[Output] = field(default_factory=list)
     changes: dict[str, Any] = field(default_factory=dict)
-    """The attributes of the agent that are not what they were, with their new values."""
+    """The attributes of the agent that have changed, with their new values."""
     difference: Difference | None = None
     raised: BaseException | None = None
     differs: bool = False
-    """Whether the log tells otherwise."""
+    """Whether the log has something else."""
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
-    """A node's run, done again."""
+class NodeReplay:
+    """A node's run, repeated."""
 
     path: Path
     scenario: Scenario
@@ -60,23 +62,23 @@ class Replay:
     log: NodeLog
     steps: list[Step]
     state: dict[str, Any]
-    """What the agent knew at the end, or when it crashed."""
+    """The attributes of the agent at the end, or when it crashed."""
     missing: str | None
     """Why the replay went no further: a message that no log has."""
 
     @property
     def differences(self) -> list[Step]:
-        """The steps that the log tells otherwise."""
+        """The steps in which the log has something else."""
         return [step for step in self.steps if step.differs]
 
     @property
     def failed(self) -> bool:
-        """Whether anything differs, or the agent raised an exception, be it as recorded."""
+        """Whether anything differs, or the agent raised an exception, even if it did so in the run."""
         return any(step.differs or step.raised for step in self.steps)
 
 
-def replay(path: Path, *, node: int, repetition: int = 0, until: float | None = None) -> Replay:
-    """Do what a node did in a run again, up to a time in time units."""
+def replay(path: Path, *, node: int, repetition: int = 0, until: float | None = None) -> NodeReplay:
+    """Repeat what a node did in a run, up to a time in time units."""
     run = load_run(path)
     scenario = load(path / "scenario.yaml")
     if not 0 <= node < scenario.nodes:
@@ -89,18 +91,18 @@ def replay(path: Path, *, node: int, repetition: int = 0, until: float | None = 
         begun = f"{names[0]} to {names[-1]}" if names else "none"
         raise InputError(f"--repetition {repetition}: no such repetition; {path} has {begun}")
     log = read_node_log(folder, node)
-    stepper = _Stepper(Beginning(scenario, Streams(scenario.seed, repetition)), scenario, node)
+    stepper = _Stepper(Repetition(scenario, Streams(scenario.seed, repetition)), scenario, node)
     ticks = None if until is None else to_ticks(until)
-    for life in log.lives:
-        stepper.live(life, ticks)
-    return Replay(path, scenario, repetition, node, log, stepper.steps, stepper.state, stepper.missing)
+    for incarnation in log.incarnations:
+        stepper.run(incarnation, ticks)
+    return NodeReplay(path, scenario, repetition, node, log, stepper.steps, stepper.state, stepper.missing)
 
 
 class _Stepper:
-    """Steps a fresh agent through the lives of a node."""
+    """Steps fresh agents through the incarnations of a node."""
 
-    def __init__(self, beginning: Beginning, scenario: Scenario, node: int) -> None:
-        self._beginning = beginning
+    def __init__(self, repetition: Repetition, scenario: Scenario, node: int) -> None:
+        self._repetition = repetition
         self._messages = {kind.__name__: kind for kind in scenario.algorithm.agent.messages}
         self._algorithm = scenario.algorithm.name
         self._node = node
@@ -110,12 +112,12 @@ class _Stepper:
         self.steps: list[Step] = []
         self.missing: str | None = None
 
-    def live(self, life: Life, until: int | None) -> None:
-        """Go through one life, or as far as it can be followed."""
-        for given, following in zip_longest(life.inputs, life.inputs[1:]):
+    def run(self, incarnation: Incarnation, until: int | None) -> None:
+        """Repeat one incarnation, as far as its inputs are known."""
+        for given, following in zip_longest(incarnation.inputs, incarnation.inputs[1:]):
             if self.missing is not None or (until is not None and given.t > until):
                 return
-            ends_here = following is None and not life.is_whole
+            ends_here = following is None and not incarnation.is_whole
             step = self._step(given, cut_short=ends_here or (following is not None and following.kind == "crash"))
             if step is None:
                 return
@@ -130,8 +132,9 @@ class _Stepper:
         """
         step = Step(given)
         if given.kind in ("start", "restart"):
-            born = self._beginning.agent if given.kind == "start" else self._beginning.reborn
-            self._agent, self._known, self.state = born(self._node), {}, {}
+            initial = self._repetition.initial_state
+            start = initial.agent if given.kind == "start" else initial.restarted
+            self._agent, self._known, self.state = start(self._node), {}, {}
         elif given.kind != "crash":
             call = self._call(given)
             if call is None:
@@ -139,7 +142,7 @@ class _Stepper:
             name, arguments = call
             try:
                 getattr(self._agent, name)(*arguments)
-            except Exception as error:  # noqa: BLE001  (to be shown; whatever it is, it is what we are looking for)
+            except Exception as error:  # noqa: BLE001  (any exception of an agent is a result to show)
                 step.raised = error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)
             else:
                 step.outputs = list(_outputs(self._agent))
@@ -172,12 +175,12 @@ class _Stepper:
         try:
             if kind is not None:
                 return kind(*letter.fields)
-        except TypeError:  # of another number of fields
+        except TypeError:  # it has another number of fields
             pass
         raise InputError(f"{self._algorithm} has no message {letter.type} with fields {letter.fields} in this version")
 
     def _changes(self) -> dict[str, Any]:
-        """The attributes that have changed since this was asked last."""
+        """The attributes that have changed since the last call."""
         values = {name: value for name, value in vars(self._agent).items() if name not in ("node", "outbox")}
         canonical = {name: _canonical(value) for name, value in values.items()}
         fresh = [name for name in values if name not in self._known or self._known[name] != canonical[name]]
@@ -195,15 +198,16 @@ def _canonical(value: Any) -> Any:
 
 
 def _outputs(agent: Agent) -> Iterator[Output]:
-    for op, a, b in agent.take_outputs():
-        if op in (ENTER, EVICT):
-            yield Output(op.name.lower())
-        elif op is SET_TIMER:
-            yield Output("set_timer", timer=a, delay=b)
-        elif op is CANCEL_TIMER:
-            yield Output("cancel_timer", timer=a)
+    for output in agent.take_outputs():
+        if isinstance(output, SetTimer):
+            yield Output("set_timer", timer=output.name, delay=output.delay)
+        elif isinstance(output, CancelTimer):
+            yield Output("cancel_timer", timer=output.name)
+        elif isinstance(output, Send | Broadcast):
+            kind, peer = ("send", output.peer) if isinstance(output, Send) else ("broadcast", output.group)
+            yield Output(kind, peer, Letter(type(output.message).__name__, astuple(output.message)))  # type: ignore[call-overload]
         else:
-            yield Output("send" if op is SEND else "broadcast", a, Letter(type(b).__name__, astuple(b)))
+            yield Output("enter" if isinstance(output, Enter) else "evict")
 
 
 def _difference(recorded: list[Output], now: list[Output], *, cut_short: bool) -> Difference | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Channel:
-    """From whom, to whom, and how many messages have gone in and come out. Messages are numbered from 1."""
+    """Its two nodes, and how many messages have been sent and have arrived. Messages are numbered from 1."""
 
     __slots__ = ("arrived", "latest", "on_arrival", "sent", "source", "target")
 
@@ -18,13 +18,13 @@ class Channel:
         self.arrived = 0  # the number of the message that arrived last
         self.latest = 0  # when the last message sent so far arrives: no later one may overtake it
         self.on_arrival: Callable[[Channel], None] | None = None
-        """Called after every arrival, if somebody waits for the channel to be empty."""
+        """Called after every arrival, if a link waits for the channel to be empty."""
 
     @property
     def in_flight(self) -> int:
-        """How many messages are on their way."""
+        """How many messages are in transit."""
         return self.sent - self.arrived
 
 
 Post = tuple[Channel, Any, int, Any]
-"""A message on its way: its channel, itself, its number on the channel, and what its driver knows of its class."""
+"""A message in transit: its channel, itself, its number on the channel, and what its driver knows of its class."""

@@ -1,4 +1,4 @@
-"""The recorder: writes the events of a repetition as JSON lines, as many as the trace level asks for.
+"""The event log: writes the events of a repetition as JSON lines, those that its trace level includes.
 
 A line is written whole or, if the process is killed, is the last one and cut short; readers leave that one out.
 """
@@ -18,7 +18,7 @@ from analysis.listener import Listener, method_name
 _dumps = json.JSONEncoder(separators=(",", ":")).encode
 
 
-class Recorder(Listener):
+class EventLog(Listener):
     """A listener that writes to a file. Use it as a context manager."""
 
     def __init__(self, path: Path, trace: str) -> None:
@@ -38,10 +38,10 @@ class Recorder(Listener):
         return write_event
 
     def flush(self) -> None:
-        """Hand what was written so far to the operating system, where a kill cannot reach it."""
+        """Pass what was written so far to the operating system, so that it is kept if this process is killed."""
         self._file.flush()
 
-    def __enter__(self) -> Recorder:
+    def __enter__(self) -> EventLog:
         return self
 
     def __exit__(self, *exception: object) -> None:

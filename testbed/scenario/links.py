@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, PlainValidator
 
 from testbed.durations import MAX_UNITS, to_ticks
-from testbed.link.settings import Settings
 from testbed.input_errors import found_instead, shown
+from testbed.link.settings import LinkSettings
 from testbed.section import KindAlone, Section
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -22,7 +22,7 @@ def _parse_timeout(value: Any) -> float | str:
         return str(value)
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= MAX_HELLOS:
         return float(value)
-    allowed = f"never, by algorithm, or hellos' time, more than 0 and at most {MAX_HELLOS:g}"
+    allowed = f"never, by algorithm, or a number of hello intervals, more than 0 and at most {MAX_HELLOS:g}"
     raise found_instead(shown(value), allowed)
 
 
@@ -39,7 +39,7 @@ class RadioChoice(Section):
     loss: Share = 0.0
     """Of datagrams, besides what the radio loses where nodes have places."""
     duplicate: Share = 0.0
-    """Of datagrams, that arrive twice."""
+    """Of datagrams that arrive twice."""
     collisions: bool = False
     """Whether frames that overlap at a receiver spoil each other, where real frames are on the air."""
     hello: Annotated[float, Field(gt=0, le=MAX_UNITS)] = 1.0
@@ -53,11 +53,11 @@ class RadioChoice(Section):
     """After which a datagram is sent again; doubled every time, up to `max_retry`."""
     max_retry: Hellos = 4.0
     close_timeout: Annotated[float | str, PlainValidator(_parse_timeout)] = "by algorithm"
-    """How long two ends try to agree on how a session ends. By algorithm: never, if its paper assumes a connected
-    network, as nobody could tell it that a token is in doubt; otherwise 20."""
+    """How long two ends try to agree on how a session ends. By algorithm: without limit (`never`) if its paper assumes
+    a connected network, because it has no way to learn that a token is in doubt; otherwise 20."""
 
-    def settings(self, assumes_connected: bool) -> Settings:
-        """As the link layer is given them."""
+    def settings(self, assumes_connected: bool) -> LinkSettings:
+        """The settings in the form that the link layer takes."""
 
         def ticks(hellos: float) -> int:
             return max(1, to_ticks(hellos * self.hello))
@@ -65,7 +65,7 @@ class RadioChoice(Section):
         timeout = self.close_timeout
         if timeout == "by algorithm":
             timeout = "never" if assumes_connected else 20.0
-        return Settings(
+        return LinkSettings(
             hello=ticks(1),
             jitter=self.jitter,
             up_after=self.up_after,

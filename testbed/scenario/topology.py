@@ -1,4 +1,4 @@
-"""The topologies a scenario can name: what links there are, and what makes them change."""
+"""The topologies a scenario can name: which links exist, and what changes them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class RandomTopology(Section):
 
     kind: Literal["random"]
     connectivity: Annotated[float, Field(gt=0, le=1)]
-    """Share of all possible links that are there."""
+    """Share of all possible links that exist."""
     link_change_rate: Annotated[float, Field(ge=0, le=MAX_UNITS)] = 0.0
-    """Link changes per time unit: what changes, and whether it is in the whole network, depends on the reading."""
+    """Link changes per time unit, of the whole network or of each pair of nodes: that depends on the reading."""
     reading: Literal["text", "per-pair", "thinning"] = "text"
     """How the papers' sentence on link changes is read; see `testbed.network.link_changes`."""
 
@@ -42,7 +42,7 @@ class ExplicitTopology(Section):
 
 
 class GeometricTopology(Section):
-    """Who is within range of whom: nodes have places, and may move."""
+    """Nodes within range of each other are linked: nodes have places, and may move."""
 
     kind: Literal["geometric"]
     hysteresis: Annotated[float, Field(ge=0, le=10)] = 0.0

@@ -14,17 +14,16 @@ from typing import Any
 import yaml
 
 from testbed.errors import ScenarioError
+from testbed.input_errors import KeyPath
 
 MAX_BYTES = 300_000
 MAX_BITS = 1023  # of a whole number: what a float can still hold
 MAX_VALUES = 100_000  # after aliases are expanded
 
-KeyPath = tuple[str | int, ...]
-
 
 @dataclass
 class Document:
-    """What a file says and where it says it."""
+    """The data of a file, and the line of every key."""
 
     file: str
     data: Any
@@ -48,7 +47,7 @@ for _kind, _pattern, _first_letters in (
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes whatever the loader above would not read as text."""
+    """Quotes text that the loader above would otherwise read as something else."""
 
     yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
 
@@ -57,7 +56,7 @@ _SCALARS = {f"tag:yaml.org,2002:{name}" for name in ("str", "bool", "int", "floa
 
 
 def read(path: Path) -> Document:
-    """Read a file. Whatever is wrong with it is a `ScenarioError`."""
+    """Read a file. Any error in it is raised as a `ScenarioError`."""
     name = str(path)
     try:
         with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""A copy of the checkout, for tests of what writes into it."""
+"""A copy of the checkout, for tests of commands that write into it."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from pathlib import Path
 
 from tests.conftest import PROJECT
 
-PARTS = ("agents", "analysis", "scenarios", "testbed", "tests")
+FOLDERS = ("agents", "analysis", "scenarios", "testbed", "tests")
 
 
 def copy_checkout(folder: Path) -> Path:
     """Copy what the package, its tests and its linters need."""
-    for part in PARTS:
-        shutil.copytree(PROJECT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in FOLDERS:
+        shutil.copytree(PROJECT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(PROJECT / "pyproject.toml", folder)
     return folder
 
 
 def python_in(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a module in a checkout, so that the packages imported are its own."""
+    """Run a module in a checkout, so that the packages imported are its own. Bytecode is kept beside the checkout."""
+    bytecode = checkout.with_name(f"{checkout.name}-bytecode")
     return subprocess.run(
         [sys.executable, "-m", *arguments],
         cwd=checkout,
-        env={**os.environ, "PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**os.environ, "PYTHONPATH": str(checkout), "PYTHONPYCACHEPREFIX": str(bytecode)},
         capture_output=True,
         text=True,
         timeout=60,

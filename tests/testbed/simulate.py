@@ -3,12 +3,13 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from analysis.audit import Live, LiveAudit
-from analysis.events import KINDS, TICKS
+from agents.contract import TICKS
+from analysis.audit import BatchedAudit
+from analysis.events import KINDS
 from analysis.listener import Listener, method_name
 from testbed.backends.sim.simulation import Simulation
-from testbed.scenario.schema import Scenario
 from testbed.randomness import Streams
+from testbed.scenario.schema import Scenario
 
 
 class Diary(Listener):
@@ -33,8 +34,8 @@ class Diary(Listener):
 class Simulated:
     """A finished simulation."""
 
-    world: Simulation
-    audit: LiveAudit
+    simulation: Simulation
+    audit: BatchedAudit
     diary: Diary = field(repr=False)
 
     @property
@@ -63,13 +64,13 @@ def prepare(repetition: int = 0, **keys: Any) -> Simulated:
     if data.get("entries") is not None:
         data.pop("duration")
     scenario = Scenario.model_validate(data)
-    audit, diary = LiveAudit(), Diary()
-    world = Simulation(scenario, Streams(scenario.seed, repetition), Live(audit, diary))
-    return Simulated(world, audit, diary)
+    diary = Diary()
+    audit = BatchedAudit(diary)
+    return Simulated(Simulation(scenario, Streams(scenario.seed, repetition), audit), audit, diary)
 
 
 def simulate(**keys: Any) -> Simulated:
     """A finished simulation."""
     simulated = prepare(**keys)
-    simulated.world.run_all(lambda share: None)
+    simulated.simulation.run_all(lambda share: None)
     return simulated

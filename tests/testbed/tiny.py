@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 from typing import Any
 
-from agents.contract import Demand
+from agents.contract import Agent, Demand
 from agents.rl import ReverseLink
+from testbed.randomness import Streams
 
 KEYS = {
     "name": "tiny",
@@ -40,7 +44,17 @@ def command(*arguments: object, **options: Any) -> subprocess.CompletedProcess[s
 
 def command_line(*arguments: object) -> list[str]:
     """The command line as a list."""
-    return [sys.executable, "-m", "testbed.cli.main", *map(str, arguments)]
+    return [sys.executable, "-m", "testbed.cli", *map(str, arguments)]
+
+
+def interruptible() -> None:
+    """Restore SIGINT in a child process, even if this process ignores it: `Popen(..., preexec_fn=interruptible)`.
+
+    A background job of a shell has SIGINT ignored, and so has every process that it starts. A test suite that is itself
+    such a job would otherwise send Ctrl-C to children that cannot receive it.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def only_run(out: Path) -> Path:
@@ -50,15 +64,43 @@ def only_run(out: Path) -> Path:
 
 
 def is_one_line(text: str) -> bool:
-    """Whether a text is one line, by any idea of what a line is."""
+    """Whether a text is exactly one line, for any character that ends lines."""
     return text.endswith("\n") and len(text.splitlines()) == 1
 
 
 class Unsafe(ReverseLink):
-    """Lets everybody in."""
+    """Lets every node in at once."""
 
     def on_request(self, demand: Demand) -> None:
         self.enter()
 
     def on_release(self) -> None:
         """Nothing was taken, so nothing is given back."""
+
+
+_TESTS = os.getpid()
+
+
+def killed(agent: type[Agent], *repetitions: int, seed: int = 1) -> type[Agent]:
+    """An algorithm that kills its process at the first request of any node, in these repetitions of a scenario.
+
+    Only worker processes are killed: in the process of the tests it does what the other algorithm does.
+    """
+
+    class Killed(agent):  # type: ignore[misc, valid-type]
+        """Kills its process."""
+
+        @classmethod
+        def start(cls, node: int, initial: Any, parameters: Any, rng: Random) -> Any:
+            generators = (Streams(seed, repetition).of("agent", node) for repetition in repetitions)
+            kills = any(rng.getstate() == generator.getstate() for generator in generators)
+            started = super().start(node, initial, parameters, rng)
+            started.kills = kills
+            return started
+
+        def on_request(self, demand: Demand) -> None:
+            if self.kills and os.getpid() != _TESTS:
+                os.kill(os.getpid(), signal.SIGKILL)
+            super().on_request(demand)
+
+    return Killed

@@ -1,12 +1,12 @@
 """BonnMotion's `.movements`: one line for each node, `t x y t x y ...`, or `t x y z ...` in three dimensions.
 
-Which of the two it is, the comment `#3D` at the top says. Without it, the parameters in the file `.params` of the same
-name do: `J=3D`, or a depth `z` and no `J` (BonnMotion's `Printer.java` and `Scenario.java`; `dim` is something else).
-Other lines beginning with # are comments. Nodes have no names, so they are called by their numbers.
+The comment `#3D` at the top means three dimensions. Without it, the parameters in the file `.params` of the same name
+decide: `J=3D`, or a depth `z` and no `J` (BonnMotion's `Printer.java` and `Scenario.java`; `dim` means something else).
+Other lines beginning with # are comments. Nodes have no names, so their numbers are used.
 
 Two waypoints at one time are a jump. BonnMotion itself makes none and refuses them. Its model DisasterArea writes a
-status behind every waypoint, which nothing in the file tells from a coordinate; it is refused where the parameters name
-it. When nodes come and go is a comment (see `presence`), and what they are called is lost.
+status after every waypoint, which cannot be distinguished from a coordinate; it is refused if the parameters name it.
+When nodes appear and leave is a comment (see `presence`), and their names are lost.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def _waypoints(line: str, is_high: bool, source: Source) -> Iterator[Waypoint]:
 
 
 def _parameters_say_3d(path: Path) -> bool:
-    """What the file of parameters beside a trace says of its dimension, if there is such a file."""
+    """Whether the parameter file beside a trace, if there is one, says that it has three dimensions."""
     beside = path.parent / f"{Path(path.name.removesuffix('.gz')).stem}.params"
-    if not os.path.isfile(beside):  # unlike the method of a path, this is False for whatever is wrong with a name
+    if not os.path.isfile(beside):  # unlike Path.is_file, this is False for every invalid name
         return False
     parameters = Source(beside)
     values = dict(line.replace(" ", "").split("=", 1) for line in parameters.lines() if "=" in line)
@@ -69,7 +69,7 @@ def _parameters_say_3d(path: Path) -> bool:
 
 
 def write(trace: Trace, _: Path) -> Iterator[str]:
-    """The lines of a trace. A header says the dimension, lest a file of parameters that lies about says another."""
+    """The lines of a trace. A header gives the dimension, so that an old parameter file cannot change it."""
     is_high = any(waypoint.z for trajectory in trace.trajectories for waypoint in trajectory.waypoints)
     numbers = 4 if is_high else 3
     yield f"#{numbers - 1}D\n"

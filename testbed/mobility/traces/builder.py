@@ -1,4 +1,4 @@
-"""The paths of nodes while a file is read: in order, and no more than fit."""
+"""The paths of nodes while a file is read: in order of time, and within the limits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from testbed.mobility.trajectory import Trajectory, Waypoint
 
 
 class Builder:
-    """Collects waypoints by the names of their nodes and checks what a trace must keep to in every format."""
+    """Collects waypoints by the names of their nodes, and checks the rules that hold in every format."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -22,7 +22,7 @@ class Builder:
         self._waypoints = 0
 
     def path(self, name: str) -> list[Waypoint]:
-        """The waypoints of a node so far: of a new one, none."""
+        """The waypoints of a node so far; empty for a new node."""
         path = self._paths.get(name)
         if path is None:
             if len(self._paths) == limits.MAX_NODES:
@@ -31,7 +31,7 @@ class Builder:
         return path
 
     def add(self, name: str, waypoint: Waypoint) -> None:
-        """The next waypoint of a node."""
+        """Add the next waypoint of a node."""
         path = self.path(name)
         if path and waypoint.t < path[-1].t:
             raise self._source.error(
@@ -43,12 +43,12 @@ class Builder:
         path.append(waypoint)
 
     def drop(self, name: str) -> None:
-        """The last waypoint of a node was none."""
+        """Remove the last waypoint of a node."""
         self._paths[name].pop()
         self._waypoints -= 1
 
     def stay(self, name: str, appears: float, leaves: float) -> None:
-        """From when until when a node is there; without this, always."""
+        """Set from when until when a node is present; by default it is always present."""
         if leaves < appears:
             raise self._source.error(
                 f"node {name} leaves at {leaves:g} s and appears at {appears:g} s", "to appear first"
@@ -56,12 +56,12 @@ class Builder:
         self._stays[name] = (appears, leaves)
 
     def trace(self, order: Callable[[str], Any] | None = None) -> Trace:
-        """What the file says, its nodes in the order of the file or by a key of their names."""
+        """The trace of the file, its nodes in the order of the file or sorted by a key of their names."""
         if not self._paths:
             raise fault(self._source.path, "no node and no position")
         for name in self._stays:
             if name not in self._paths:
-                raise fault(self._source.path, f"node {name} comes or goes and is never anywhere")
+                raise fault(self._source.path, f"node {name} appears or leaves, but has no position")
         names = sorted(self._paths, key=order) if order else list(self._paths)
         always = (-math.inf, math.inf)
         return Trace(

@@ -1,10 +1,10 @@
-"""Comma-separated values: the one format here that says all there is to say, and exactly.
+"""Comma-separated values: the only format here that expresses everything in a trace, exactly.
 
 The first line names the columns: `node`, `t`, `x` and `y`, and where needed `z`, `appears` and `leaves`, in any order.
-Every other line is a waypoint: at `t` seconds the node is at `x`, `y`, `z` metres, and it goes there from its waypoint
-before in a straight line. A node's lines are in the order of their times, two of one time being a jump; the lines of
-different nodes may be mixed. The nodes are numbered in the order in which they first come up, and called whatever the
-first column says.
+Every other line is a waypoint: at `t` seconds the node is at `x`, `y`, `z` metres, and it goes there in a straight line
+from its previous waypoint. The lines of a node are in the order of their times, and two of the same time are a jump;
+the lines of different nodes may be mixed. The nodes are numbered in the order of their first lines, and named by the
+column `node`.
 
     node,t,x,y,appears,leaves
     red,0.0,0.0,50.0,,
@@ -12,8 +12,8 @@ first column says.
     blue,10.0,20.0,20.0,10.0,45.0
     blue,45.0,90.0,20.0,,
 
-A node is there from the time `appears` until the time `leaves`, which its first line gives and its others leave empty;
-without them it is always there.
+A node is present from the time `appears` until the time `leaves`, which only its first line gives; without them it is
+always present.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def read(source: Source) -> Trace:
         name = source.name(row["node"])
         if row["appears"] or row["leaves"]:
             if builder.path(name):
-                raise source.error(f"a time of coming or going of node {name}", "one in its first line only")
+                raise source.error(f"appears or leaves of node {name}", "these in its first line only")
             builder.stay(name, *presence.parse(source, row["appears"], row["leaves"]))
         place = (source.metres(row[axis], axis) for axis in "xyz")
         builder.add(name, Waypoint(source.seconds(row["t"]), *place))
@@ -50,7 +50,7 @@ def read(source: Source) -> Trace:
 
 
 def _rows(source: Source) -> Iterator[dict[str, str]]:
-    """The lines by the names of their columns, with those that may be missing."""
+    """The lines as mappings from column to value, with defaults for missing columns."""
     defaults = {"z": "0", "appears": "", "leaves": ""}
     columns: list[str] | None = None
     for cells in _cells(source):
@@ -63,7 +63,7 @@ def _rows(source: Source) -> Iterator[dict[str, str]]:
 
 
 def _cells(source: Source) -> Iterator[list[str]]:
-    """The values of every line that is not empty. No value goes over the end of a line."""
+    """The values of every line that is not empty. No value extends over the end of a line."""
     for line in source.lines():
         if not line or line.isspace():
             continue
@@ -82,7 +82,7 @@ def _checked_columns(source: Source, columns: list[str]) -> list[str]:
 
 
 def write(trace: Trace, _: Path) -> Iterator[str]:
-    """The lines of a trace, node after node."""
+    """The lines of a trace, node by node."""
     high = any(waypoint.z for trajectory in trace.trajectories for waypoint in trajectory.waypoints)
     comes = any(trajectory.appears > -math.inf for trajectory in trace.trajectories)
     goes = any(trajectory.leaves < math.inf for trajectory in trace.trajectories)

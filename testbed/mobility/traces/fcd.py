@@ -1,4 +1,4 @@
-"""SUMO's floating car data: who is where, step by step, in XML.
+"""SUMO's floating car data: the positions of vehicles and persons, step by step, in XML.
 
     <fcd-export>
         <timestep time="0.00">
@@ -7,13 +7,14 @@
         </timestep>
     </fcd-export>
 
-Vehicles and persons are nodes, numbered in the order in which they first come up. A vehicle is called by its id, a
-person `person` and its id, because SUMO lets both have the same. Other elements are left out. Coordinates are metres,
-not the degrees of `--fcd-output.geo`.
+Vehicles and persons are nodes, numbered in the order of their first appearance. The name of a vehicle is its id, that
+of a person `person` and its id, because SUMO allows the same id for both. Other elements are ignored. Coordinates are
+metres, not the degrees of `--fcd-output.geo`.
 
-Those in the first step have always been there, and those in the last never leave. The others appear with the first step
-that lists them and leave with the first that no longer does. One that is missing for some steps in between, as SUMO's
-teleported vehicles are, keeps standing where it was seen last and jumps to where it is seen again: a node has one stay.
+Nodes of the first step are present from the start, and those of the last step never leave. The others appear with the
+first step that lists them and leave with the first that no longer does. A node that is missing for some steps in
+between, like a teleported vehicle of SUMO, stands where it was last listed and jumps to where it is listed again: a
+node has only one interval of presence.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from testbed.mobility.traces.xmlfile import Element, elements
 from testbed.mobility.trajectory import Waypoint
 
 _STEP = ("fcd-export", "timestep")
-_NODES = {(*_STEP, "vehicle"): "", (*_STEP, "person"): "person "}  # and what comes before the id in the name
+_NODES = {(*_STEP, "vehicle"): "", (*_STEP, "person"): "person "}  # -> the prefix of the id in the name
 
 
 def read(source: Source) -> Trace:
@@ -54,7 +55,7 @@ def _attribute(element: Element, key: str, source: Source) -> str:
 
 
 class _Traffic:
-    """Who is there in the step that is being read, and who was in the one before."""
+    """The nodes present in the step that is being read, and those in the step before."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -67,13 +68,13 @@ class _Traffic:
         self._leaves: dict[str, float] = {}
 
     def begin_step(self, t: float) -> None:
-        """The next step."""
+        """Begin the next step."""
         if t <= self._now:
-            raise self._source.error(f"a step at {t:g} s, after {self._now:g} s", "steps that go forward")
+            raise self._source.error(f"a step at {t:g} s, after {self._now:g} s", "steps in the order of time")
         self._now = t
 
     def see(self, name: str, x: float, y: float, z: float) -> None:
-        """A node is there in this step."""
+        """A node is present in this step."""
         if name in self._seen:
             raise self._source.error(f"{name} a second time in this step", "each once")
         self._seen.add(name)
@@ -85,14 +86,14 @@ class _Traffic:
         self._builder.add(name, Waypoint(self._now, x, y, z))
 
     def end_step(self) -> None:
-        """Who was there a step ago and is not any more has left, unless it returns."""
+        """A node that was present in the step before and is missing now has left, unless it returns."""
         for name in self._before - self._seen:
             self._leaves[name] = self._now
         self._before, self._seen = self._seen, set()
         self._is_first = False
 
     def trace(self) -> Trace:
-        """Everybody's path and stay."""
+        """The path and the presence of every node."""
         for name, appears in self._appears.items():
             self._builder.stay(name, appears, self._leaves[name])
         return self._builder.trace()

@@ -1,4 +1,4 @@
-"""The formats of traces: what they are called, how their files end, and how they are read and written."""
+"""The formats of traces: their names, the endings of their files, and how they are read and written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from testbed.mobility.trajectory import Trajectory
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format. One without `write` is only read."""
+    """A format. One without `write` can only be read."""
 
     name: str
     endings: tuple[str, ...]
@@ -36,7 +36,7 @@ NAMES = tuple(known.name for known in FORMATS)
 
 
 def detect(path: Path, name: str | None = None) -> Format:
-    """The format of that name or, without one, that of the file's ending; .gz behind it says nothing about it."""
+    """The format of that name or, without a name, the format of the file's ending; a final .gz is ignored."""
     ending = Path(path.name.lower().removesuffix(".gz")).suffix
     for known in FORMATS:
         if known.name == name or (name is None and ending in known.endings):
@@ -44,16 +44,16 @@ def detect(path: Path, name: str | None = None) -> Format:
     if name is not None:
         raise InputError(f"{name!r} is not a format of traces; allowed: {', '.join(NAMES)}")
     endings = ", ".join(ending for known in FORMATS for ending in known.endings)
-    raise fault(path, "a name that tells no format", f"names ending in {endings}, with or without .gz")
+    raise fault(path, "a name with the ending of no known format", f"names ending in {endings}, with or without .gz")
 
 
 def read(path: Path, format_name: str | None = None) -> Trace:
-    """Read a trace of that format or, without one, of the format that the file's name ends in."""
+    """Read a trace of that format or, without one, of the format of the file's ending."""
     return detect(path, format_name).read(Source(path))
 
 
 def write(path: Path, trace: Trace, format_name: str | None = None) -> None:
-    """Write a trace that reads back as the same, as far as the format can say it."""
+    """Write a trace that reads back as the same, as far as the format can express it."""
     chosen = detect(path, format_name)
     if chosen.write is None:
         writable = ", ".join(known.name for known in FORMATS if known.write)
@@ -63,13 +63,13 @@ def write(path: Path, trace: Trace, format_name: str | None = None) -> None:
 
 
 def convert(source: Path, target: Path) -> None:
-    """Write a trace in another format; both are told by the names of the files."""
+    """Write a trace in another format; the file names give both formats."""
     detect(target)
     write(target, read(source))
 
 
 def _check_readable(trace: Trace, path: Path) -> None:
-    """Refuse to write what could not be read: a trace need not come from a file."""
+    """Refuse to write what could not be read back: a trace need not come from a file."""
     if not 0 < len(trace.names) <= limits.MAX_NODES:
         raise fault(path, f"{len(trace.names)} nodes", f"from 1 to {limits.MAX_NODES}")
     if sum(len(trajectory.waypoints) for trajectory in trace.trajectories) > limits.MAX_WAYPOINTS:
@@ -78,7 +78,7 @@ def _check_readable(trace: Trace, path: Path) -> None:
         if not name or name != name.strip() or not name.isprintable():
             raise fault(path, f"a node called {name!r}", "a name of printable characters")
         if not _is_readable(trajectory):
-            raise fault(path, f"node {name} at a time or place beyond all bounds", "times from 0, metres up to 1e9")
+            raise fault(path, f"node {name} at a time or place out of bounds", "times from 0, metres up to 1e9")
 
 
 def _is_readable(trajectory: Trajectory) -> bool:

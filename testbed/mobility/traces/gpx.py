@@ -6,11 +6,11 @@ the southernmost and the northernmost point of the file,
     x = R cos(m) (longitude - westernmost)    y = R (latitude - southernmost)    z = elevation - lowest
 
 so that all coordinates begin at zero, as those of an area do. Over ten kilometres, at the latitudes where most people
-live, it is off by less than the receiver. Elevations are taken if every point has one; else all is flat.
+live, its error is less than that of the receiver. Elevations are used if every point has one; else z is 0.
 
-Times are seconds since the earliest of the file, and every point must have one. A node goes straight from point to
-point, also from the last of a segment to the first of the next, and is always there. Tracks without a point, routes and
-single points are left out.
+Times are seconds since the earliest time of the file, and every point must have one. A node goes straight from point to
+point, also from the last point of a segment to the first of the next, and is always present. Tracks without a point,
+routes and single points are ignored.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from testbed.mobility.traces.trace import Trace
 from testbed.mobility.traces.xmlfile import Element, elements
 from testbed.mobility.trajectory import Waypoint
 
-EARTH_RADIUS_M = 6_371_008.8  # the mean one of the IUGG
+EARTH_RADIUS_M = 6_371_008.8  # the mean radius of the IUGG
 _TRACK = ("gpx", "trk")
 _POINT = (*_TRACK, "trkseg", "trkpt")
 
@@ -53,7 +53,7 @@ def read(source: Source) -> Trace:
 
 
 class _Reader:
-    """Gathers tracks from the elements of a file: a name and points each."""
+    """Collects tracks from the elements of a file: a name and points each."""
 
     def __init__(self, source: Source) -> None:
         self.tracks: dict[str, list[_Point]] = {}
@@ -65,7 +65,7 @@ class _Reader:
         self._texts = {"time": "", "ele": ""}
 
     def take(self, element: Element) -> None:
-        """The next element."""
+        """Process the next element."""
         *parents, tag = element.path
         if element.path == _POINT and not element.ends:
             self._begin_point(element.attributes)
@@ -98,7 +98,9 @@ class _Reader:
         longitude = self._source.number(attributes.get("lon", ""), "the longitude", -180, 180)
         if self._first_longitude is None:
             self._first_longitude = longitude
-        east = (longitude - self._first_longitude + 180) % 360 - 180  # the short way, over the date line too
+        east = (
+            longitude - self._first_longitude + 180
+        ) % 360 - 180  # the shorter way around, also across the date line
         self._place = (latitude, east)
 
     def _end_point(self) -> None:
@@ -110,7 +112,7 @@ class _Reader:
         self._points.append(_Point(self._source.line, time, *self._place, elevation))
 
     def _time(self, text: str) -> datetime:
-        """A time; one without a zone is in UTC, in which all of GPX is."""
+        """A time; without a zone it is in UTC, as GPX requires."""
         try:
             time = datetime.fromisoformat(text)
         except ValueError:

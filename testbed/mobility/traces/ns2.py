@@ -1,28 +1,28 @@
 """Movement files of ns-2 and of its `setdest`, which ns-3 and most other simulators read too.
 
-    $node_(0) set X_ 12.5                         the place of a node at the beginning, wherever in the file it is said
+    $node_(0) set X_ 12.5                         the place of a node at time 0, at any position in the file
     $node_(0) set Y_ 80.0
     $node_(0) set Z_ 0.0
-    $ns_ at 2.0 "$node_(0) setdest 90.0 80.0 1.5" from now on straight to x y at a speed in m/s; with speed 0, a stop
+    $ns_ at 2.0 "$node_(0) setdest 90.0 80.0 1.5" from now on straight to x y at a speed in m/s; speed 0 stops
     $ns_ at 60.0 "$node_(0) set X_ 10.0"          a jump
 
-Read as ns-3's Ns2MobilityHelper reads them: a movement that the next statement interrupts ends where the node is by
-then, one that arrives is followed by a pause, a jump ends it, and # begins a comment. Nodes are called by their
-numbers, whatever these are, and come in that order.
+Read as ns-3's Ns2MobilityHelper reads them: a movement that the next statement interrupts ends where the node is at
+that time, a node that arrives pauses, a jump ends a movement, and # starts a comment. Nodes are named by their numbers,
+which need not be consecutive, and sorted by them.
 
-Deviations from ns-3, each where its helper is at odds with itself or keeps silent:
+Deviations from ns-3, each where its helper contradicts itself or ignores an error:
 
-- A statement about movement that is not understood, a negative speed, and a node that moves without a place to begin at
-  are errors; ns-3 skips the first two and lets the last begin at the origin. So is a time that goes backwards.
-- A jump changes one coordinate of where the node is. ns-3 takes the others from the jump before or the beginning, and
-  already begins the run with the node at the place of its last jump.
-- All other Tcl is left out, so that whole scripts can be read, but not a statement about a node that might move it.
+- A statement about movement that is not understood, a negative speed, and a node that moves without a start position
+  are errors; ns-3 skips the first two and starts the last at the origin. A time that goes backwards is an error too.
+- A jump changes one coordinate of the node's current place. ns-3 takes the others from the jump before or the start
+  position, and puts the node at the place of its last jump already at time 0.
+- All other Tcl is ignored, so that whole scripts can be read, except statements about a node that might move it.
 
 What is written says for every waypoint what the node does from then on. Times are exact, and an arrival that misses
-the next statement by a rounding error is taken to coincide with it, so the speeds, which are quotients, do no harm.
-Coordinates are rounded to a micrometre, without which a speed could be too small for a number. A climb between two
-waypoints is refused, for setdest knows no height. When nodes come and go is a comment (see `presence`). Names that are
-not numbers are lost.
+the next statement by a rounding error is taken to coincide with it, so rounding errors of the speeds, which are
+quotients, do no harm. Coordinates are rounded to a micrometre; otherwise a speed could be too small for a float. A
+climb between two waypoints is refused, because setdest has no height. When nodes appear and leave is a comment (see
+`presence`). Names that are not numbers are lost.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ _NODE = re.compile(r"\$node_?\((\d{1,9})\)")
 _AXES = {"X_": 0, "Y_": 1, "Z_": 2}
 _WORDS_OF_MOVEMENT = {"setdest", *_AXES}
 _HARMLESS = {"reset", "label", "color", "shape", "random-motion"}  # commands of a node that do not move it
-_ULPS = 8  # by which an arrival, a quotient and a sum, may miss the time that was meant
+_ULPS = 8  # the rounding error of an arrival time, which is a quotient and a sum
 
 
 class _Place(NamedTuple):
-    """A coordinate of a node, from a time on."""
+    """A coordinate of a node from a time on."""
 
     at: float
     node: str
@@ -69,12 +69,12 @@ class _Leg(NamedTuple):
 
 
 def read(source: Source) -> Trace:
-    """Read a trace, in two passes, because the places at the beginning may come at the end."""
+    """Read a trace in two passes, because start positions may be at the end of the file."""
     builder = Builder(source)
-    nodes = {name: _Node(name, begin, builder, source) for name, begin in _beginnings(source, builder).items()}
+    nodes = {name: _Node(name, start, builder, source) for name, start in _start_positions(source, builder).items()}
     for statement in _statements(source, is_timed=True):
         if statement.node not in nodes:
-            raise source.error(f"node {statement.node} without a place to begin at", "nodes whose X_ and Y_ are set")
+            raise source.error(f"node {statement.node} without a start position", "nodes whose X_ and Y_ are set")
         if isinstance(statement, _Leg):
             nodes[statement.node].head(statement)
         else:
@@ -84,23 +84,23 @@ def read(source: Source) -> Trace:
     return builder.trace(order=int)
 
 
-def _beginnings(source: Source, builder: Builder) -> dict[str, Position]:
-    """Where the nodes are at the beginning. The builder is told of their presence."""
+def _start_positions(source: Source, builder: Builder) -> dict[str, Position]:
+    """Where the nodes are at time 0. The builder receives their presence."""
     found: dict[str, list[float | None]] = {}
     for statement in _statements(source, is_timed=False, builder=builder):
         if isinstance(statement, _Place):
-            builder.path(statement.node)  # which counts the nodes
+            builder.path(statement.node)  # enforces the limit on nodes
             found.setdefault(statement.node, [None, None, 0.0])[statement.axis] = statement.value
-    begins = {}
+    starts = {}
     for name, (x, y, z) in found.items():
         if x is None or y is None or z is None:
             raise fault(source.path, f"node {name} without {'X_' if x is None else 'Y_'}", "both X_ and Y_")
-        begins[name] = Position(x, y, z)
-    return begins
+        starts[name] = Position(x, y, z)
+    return starts
 
 
 def _statements(source: Source, *, is_timed: bool, builder: Builder | None = None) -> Iterator[_Place | _Leg]:
-    """The statements that move nodes at a time, or those without one. A builder is told what comments say."""
+    """The statements with a time, or those without. Comments about presence go to the builder, if given."""
     for line in source.lines():
         code, hash_sign, _ = line.partition("#")
         if builder and hash_sign and not code:
@@ -137,25 +137,25 @@ def _number(word: str, source: Source) -> str:
 
 
 def _might_move(command: Sequence[str]) -> bool:
-    """Whether leaving a command out might leave a movement out: not if it is whole and about something else."""
+    """Whether ignoring a command might ignore a movement: not if it is complete and about something else."""
     if command.count('"') % 2 or not _WORDS_OF_MOVEMENT.isdisjoint(command):
         return True
     return bool(command) and command[0].startswith(("$node_(", "$node(")) and not _HARMLESS & {*command[1:2]}
 
 
 class _Node:
-    """A node while the statements about it are read."""
+    """The state of a node while the statements about it are read."""
 
-    def __init__(self, name: str, begin: Position, builder: Builder, source: Source) -> None:
+    def __init__(self, name: str, start: Position, builder: Builder, source: Source) -> None:
         self._name = name
-        self._here = begin
-        self._goal: Waypoint | None = None  # where and when the movement that is under way ends
+        self._here = start
+        self._goal: Waypoint | None = None  # the end of the movement that is under way
         self._builder = builder
         self._source = source
         self._path = builder.path(name)
 
     def head(self, leg: _Leg) -> None:
-        """Go somewhere, or stop. The height stays."""
+        """Start a movement, or stop. The height does not change."""
         self._settle(leg.at)
         if leg.speed == 0:
             return
@@ -165,26 +165,28 @@ class _Node:
         self._goal = Waypoint(arrival, leg.x, leg.y, self._here.z)
 
     def jump(self, place: _Place) -> None:
-        """Be elsewhere. What sets a node that stands to where it stands is not even a waypoint."""
+        """Change one coordinate at once. Setting the place of a standing node to where it is adds no waypoint."""
         if self._goal is None and self._here[place.axis] == place.value:
             return
         self._settle(place.at)
         there = [*self._here]
         there[place.axis] = place.value
         self._here = Position(*there)
-        if len(self._path) > 1 and self._path[-2].t == place.at:  # the jump's coordinates come one by one
+        if (
+            len(self._path) > 1 and self._path[-2].t == place.at
+        ):  # the coordinates of a jump come in separate statements
             self._builder.drop(self._name)
         self._reach(place.at)
 
     def end(self) -> None:
-        """No statement follows."""
+        """Finish the path: no statement follows."""
         if self._goal:
             self._settle(self._goal.t)
         elif not self._path:
             self._reach(0.0)
 
     def _settle(self, at: float) -> None:
-        """Find where the node is when the next statement comes, and end its movement there."""
+        """Find where the node is at the time of the next statement, and end its movement there."""
         goal, self._goal = self._goal, None
         if goal is None:
             pass
@@ -203,7 +205,7 @@ class _Node:
 
 
 def write(trace: Trace, target: Path) -> Iterator[str]:
-    """The lines of a trace: where the nodes begin, then what each does."""
+    """The lines of a trace: the start positions, then the movements of each node."""
     nodes = _numbered(trace)
     for number, trajectory in nodes:
         yield presence.comment(number, trajectory)
@@ -213,16 +215,16 @@ def write(trace: Trace, target: Path) -> Iterator[str]:
 
 
 def _numbered(trace: Trace) -> list[tuple[int, Trajectory]]:
-    """The nodes by the numbers that they are called; numbered through if one is called otherwise."""
+    """The nodes by the numbers in their names; numbered from 0 if one of the names is not a number."""
     is_number = re.compile(r"0|[1-9][0-9]{0,8}").fullmatch
     numbers = map(int, trace.names) if all(map(is_number, trace.names)) else range(len(trace.names))
     return sorted(zip(numbers, trace.trajectories, strict=True), key=lambda node: node[0])
 
 
 def _moves(number: int, waypoints: Sequence[Waypoint], target: Path) -> Iterator[str]:
-    """For each waypoint, what the node does from then on."""
+    """For each waypoint, the movement from then on."""
     if any(a.t == b.t for a, b in pairwise(waypoints)):
-        # ns-3 puts a node at its last jump's place from the beginning on. This puts it back; to others it is nothing.
+        # ns-3 puts a node at its last jump's place already at time 0. This puts it back; other readers ignore it.
         yield from _sets(f'$ns_ at 0.0 "$node_({number}) set', waypoints[0], '"')
     for a, b in pairwise(waypoints):
         if a.t == b.t:
@@ -253,7 +255,7 @@ def _sets(command: str, waypoint: Waypoint, end: str = "") -> Iterator[str]:
 
 
 def _waypoints(trajectory: Trajectory) -> list[Waypoint]:
-    """The waypoints without those that a node does not pass: between the first and the last of one time."""
+    """The waypoints without those that have no effect: between the first and the last of one time."""
     kept: list[Waypoint] = []
     for waypoint in map(_rounded, trajectory.waypoints):
         if len(kept) > 1 and kept[-2].t == waypoint.t:

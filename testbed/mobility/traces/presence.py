@@ -1,7 +1,7 @@
-"""When a node comes and goes, for formats that cannot say it: a comment, which every other reader skips.
+"""When a node appears and leaves, for formats that cannot express it: a comment, which every other reader skips.
 
-To them such a node is there all the time, standing where its path begins and ends. That is the most that these formats
-allow; what is read back here is complete.
+For other readers such a node is always present, standing where its path begins and ends. These formats allow no more;
+what is read back here is complete.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _COMMENT = re.compile(r"# node (\d{1,9})(?: appears (\S+))?(?: leaves (\S+))?")
 
 
 def comment(number: int, trajectory: Trajectory) -> str:
-    """The line about one node, with what ends it; nothing if the node is always there."""
+    """The line about one node, with its line end; empty if the node is always present."""
     appears = f" appears {decimal(trajectory.appears)}" if trajectory.appears > -math.inf else ""
     leaves = f" leaves {decimal(trajectory.leaves)}" if trajectory.leaves < math.inf else ""
     return f"# node {number}{appears}{leaves}\n" if appears or leaves else ""
 
 
 def note(line: str, source: Source, builder: Builder) -> None:
-    """Take what a comment says about a node, if it is such a comment: "# node 3" alone is anybody's heading."""
+    """Store the times that a comment gives for a node; other comments, such as "# node 3" alone, are ignored."""
     match = _COMMENT.fullmatch(line)
     if match and (match[2] or match[3]):
         number, appears, leaves = match.groups()
@@ -34,7 +34,7 @@ def note(line: str, source: Source, builder: Builder) -> None:
 
 
 def parse(source: Source, appears: str, leaves: str) -> tuple[float, float]:
-    """The two times; an empty one is never."""
+    """The two times; an empty one means never."""
     longest = limits.MAX_SECONDS
     return (
         source.number(appears, "appears", -longest, longest) if appears else -math.inf,

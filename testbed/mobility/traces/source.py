@@ -1,4 +1,4 @@
-"""A file that is being read, within bounds, and what is wrong with it."""
+"""A trace file that is being read within bounds, and its error lines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def fault(file: Path, found: str, allowed: str = "", line: int | None = None) ->
 
 
 class Source:
-    """A trace file and the line that is being read; both are named in its errors.
+    """A trace file and the line that is being read; its errors name both.
 
     Files compressed by gzip are recognised by their first bytes, whatever their name says.
     """
@@ -41,7 +41,7 @@ class Source:
         return fault(self.path, found, allowed, self.line)
 
     def number(self, text: str, what: str, low: float, high: float) -> float:
-        """A number within bounds. Neither nan nor inf is, nor is what only Python takes for a number."""
+        """A number within bounds. nan, inf and spellings that only Python accepts, such as 1_000, are refused."""
         try:
             value = float(text)
         except ValueError:
@@ -59,7 +59,7 @@ class Source:
         return self.number(text, what, -limits.MAX_METRES, limits.MAX_METRES)
 
     def name(self, text: str) -> str:
-        """What a node is called: something that fits on one line, in every format."""
+        """The name of a node: it must fit on one line in every format."""
         name = text.strip()
         if not name or not name.isprintable():
             raise self.error(f"a node called {text[:40]!r}", "a name of printable characters")
@@ -73,7 +73,7 @@ class Source:
                 yield chunk
 
     def lines(self, max_bytes: int | None = None) -> Iterator[str]:
-        """The lines of the file, each without what ends it."""
+        """The lines of the file, each without its line end."""
         longest = max_bytes or limits.MAX_LINE_BYTES
         self.line = 0
         with self._opened() as file:
@@ -101,7 +101,7 @@ class Source:
 
     @contextmanager
     def _opened(self) -> Iterator[IO[bytes]]:
-        """The file, decompressed if need be; what goes wrong with it is an `InputError`."""
+        """The file, decompressed if needed; every failure is an `InputError`."""
         self._bytes = 0
         try:
             self._check_regular()
@@ -119,7 +119,7 @@ class Source:
             raise self.error(f"cannot be read: {error.strerror}") from None
 
     def _check_regular(self) -> None:
-        """Refuse what is not a file, such as a pipe, which might never end."""
+        """Refuse everything but regular files: a pipe, for example, might never end."""
         try:
             mode = self.path.stat().st_mode
         except ValueError:  # a name with a zero byte

@@ -1,4 +1,4 @@
-"""A file that is being written: all of it or none, and the same bytes for the same trace."""
+"""A trace file that is being written: completely or not at all, and the same bytes for the same trace."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def decimal(value: float) -> str:
 def write_lines(path: Path, lines: Iterable[str]) -> None:
     """Write lines, compressed if the name ends in .gz, and replace the file in one step.
 
-    If making the lines fails, the file stays what it was.
+    If producing the lines fails, the file stays unchanged.
     """
     partial = path.with_name(f".{path.name}.partial")
     try:
@@ -39,6 +39,6 @@ def _opened(path: Path, zipped: bool) -> Iterator[IO[bytes]]:
         if not zipped:
             yield file
             return
-        # Neither a time nor a name goes into the header: the bytes depend on the trace alone.
+        # The header contains neither a time nor a name: the bytes depend on the trace alone.
         with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as compressed:
             yield compressed  # type: ignore[misc]

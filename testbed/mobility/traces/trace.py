@@ -1,4 +1,4 @@
-"""What a trace file says: the paths of its nodes, and what the file calls them."""
+"""The content of a trace file: the paths of its nodes, and their names in the file."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""XML files within bounds: the beginnings and ends of elements, and no tree.
+"""XML files within bounds: the starts and ends of elements, and no tree.
 
-Expat is driven directly, for it knows the line of every element and lets a document type be refused before it declares
-an entity. What the declaration at the top says of the encoding is not heeded: files are UTF-8, as all others here, or
-UTF-16, which expat tells by itself.
+Expat is used directly, because it knows the line of every element and allows refusing a document type before it
+declares an entity. The encoding in the declaration at the top is ignored: files are UTF-8, as all others here, or
+UTF-16, which expat detects by itself.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from testbed.errors import InputError
 from testbed.mobility.traces import limits
 from testbed.mobility.traces.source import Source
 
-MAX_WORDS = 10_000  # tags and attributes that differ: expat keeps each for as long as it reads
-MAX_TEXT = 1000  # characters of an element's text that are kept; those that are wanted are a name or a number
+MAX_WORDS = 10_000  # different tags and attributes: expat keeps each until the end of the file
+MAX_TEXT = 1000  # characters of an element's text that are kept; only names and numbers are used
 
 
 class Element(NamedTuple):
-    """An element that begins, or one that ends, when its text is known. The path leads from the root to its tag."""
+    """The start of an element, or its end, when its text is known. The path leads from the root to its tag."""
 
     path: tuple[str, ...]
     ends: bool
@@ -39,7 +39,7 @@ def elements(source: Source, root: str) -> Iterator[Element]:
 
 @dataclass(slots=True)
 class _Open:
-    """An element whose end is still to come."""
+    """An element whose end has not been read yet."""
 
     path: tuple[str, ...]
     text: str = ""
@@ -64,7 +64,7 @@ class _Parser:
         self._expat.CharacterDataHandler = self._on_text
 
     def feed(self, chunk: bytes, last: bool = False) -> Iterator[Element]:
-        """What the next bytes complete."""
+        """The elements that the next bytes complete."""
         self._fed += len(chunk)
         try:
             self._expat.Parse(chunk, last)

@@ -1,8 +1,8 @@
-"""A hostile medium under link layers, and an account of what they did: whatever it does has a seed.
+"""A hostile medium below link layers, and a record of what the layers did. All of a case follows from its seed.
 
-Nodes send numbered tokens and plain messages to whoever they have a link to; the medium loses, doubles, delays and
-reorders datagrams, pairs of nodes come and go out of reach, processes crash and restart. The account raises
-`AssertionError` at the first broken promise.
+Nodes send numbered coins, which carry a unit each, and plain notes over the links that are up; the medium loses,
+doubles, delays and reorders datagrams, pairs of nodes go out of reach and come back, processes crash and restart. The
+record raises `AssertionError` at the first broken promise.
 """
 
 from dataclasses import dataclass, field
@@ -13,15 +13,17 @@ from typing import ClassVar
 from agents.message import Message
 from testbed.link.actions import Deliver, Down, Lost, Return, Transmit, Up
 from testbed.link.layer import LinkLayer
-from testbed.link.settings import Settings
-from testbed.link.wire import Wire
+from testbed.link.settings import LinkSettings
+from testbed.link.wire import MAX_BYTES, Wire
 
 MS = 1_000_000  # ticks
+ENCODED_EVERY = 10
+"""One case in so many sends real bytes; the others pass objects, which takes half the time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coin(Message):
-    """Carries a unit, and may be anywhere once."""
+    """Carries a unit, and must be in one place only."""
 
     units: ClassVar[int] = 1
     serial: int
@@ -29,23 +31,42 @@ class Coin(Message):
 
 @dataclass(frozen=True, slots=True)
 class Note(Message):
-    """Carries nothing."""
+    """Carries no unit."""
 
     serial: int
 
 
-SETTINGS = Settings(
+SETTINGS = LinkSettings(
     hello=100 * MS, jitter=0.2, up_after=2, dead_after=350 * MS, retry=30 * MS, max_retry=400 * MS,
     close_timeout=1_500 * MS, window=4, relay_hops=4,
 )  # fmt: skip
 
 
+class ObjectWire(Wire):
+    """A wire whose bytes are only references to objects. The layers cannot tell it from one that encodes them."""
+
+    def __init__(self, run, messages) -> None:
+        super().__init__(run, messages)
+        self._spelt = []
+
+    def spell(self, datagram) -> bytes:
+        """A new reference to a datagram or a message."""
+        self._spelt.append(datagram)
+        return (len(self._spelt) - 1).to_bytes(4)
+
+    def read(self, data):
+        """What a reference stands for."""
+        return self._spelt[int.from_bytes(data)]
+
+    spell_message, read_message = spell, read
+
+
 @dataclass
 class Book:
-    """One end's own account of the link to one peer."""
+    """What one end was told about its link to one peer."""
 
     up: bool = False
-    life: int = 0
+    incarnation: int = 0  # of the peer
     session: int = 0
     sessions: list[int] = field(default_factory=list)
     sent: list[Message] = field(default_factory=list)  # in this session
@@ -53,9 +74,11 @@ class Book:
 
 
 class Hostile:
-    """Some nodes, the air between them, and what was promised."""
+    """Some nodes, the air between them, and a record of what was promised."""
 
-    def __init__(self, seed: int, layer: type[LinkLayer] = LinkLayer, *, crashes: bool = True) -> None:
+    def __init__(
+        self, seed: int, layer: type[LinkLayer] = LinkLayer, *, crashes: bool = True, wire: type[Wire] = Wire
+    ) -> None:
         self.rng = Random(seed)
         rng = self.rng
         self.layer = layer
@@ -68,51 +91,55 @@ class Hostile:
         self.now = 0
         self.queue: list[tuple[int, int, int, bytes]] = []  # arrival, ticket, receiver, datagram
         self.ticket = 0
-        self.wire = Wire(f"run {seed}", (Coin, Note))
+        self.wire = wire(f"run {seed}", (Coin, Note))
         self.apart: set[frozenset[int]] = set()
-        self.lives = [1] * self.nodes
-        self.layers = [self._birth(node) for node in range(self.nodes)]
+        self.incarnations = [1] * self.nodes
+        self.layers = [self._start(node) for node in range(self.nodes)]
         self.wakes = [layer.wake_at() for layer in self.layers]
         self.books: dict[tuple[int, int], Book] = {}
         self.serial = 0
-        self.where: dict[int, object] = {}  # coin -> the node that has it, or the message it is in
+        self.where: dict[int, object] = {}  # coin -> the node that has it, or the (source, target) it is between
         self.lost: set[int] = set()
-        self.log: dict[tuple[int, int, int, int, int], list[Message]] = {}  # what was delivered, by life and session
+        self.log: dict[tuple[int, int, int, int, int], list[Message]] = {}  # delivered, by incarnations and session
         for node in range(self.nodes):
             self._mint(node)
 
-    def _birth(self, node: int) -> LinkLayer:
+    def _start(self, node: int) -> LinkLayer:
         rng = Random(self.rng.random())
-        return self.layer(node, self.lives[node], self.wire, self.settings, rng, self.now)
+        return self.layer(node, self.incarnations[node], self.wire, self.settings, rng, self.now)
 
     def _mint(self, node: int) -> None:
         self.serial += 1
         self.where[self.serial] = node
 
     def book(self, node: int, peer: int) -> Book:
-        return self.books.setdefault((node, peer), Book())
+        book = self.books.get((node, peer))
+        if book is None:
+            book = self.books[node, peer] = Book()
+        return book
 
     # -- a run -------------------------------------------------------------------------------------------------------
 
     def run(self, seconds: float, *, changing: bool = True) -> None:
         end = self.now + round(seconds * 1000) * MS
         change_at = self.now if changing else end
+        queue, wakes = self.queue, self.wakes
         while self.now < end:
-            wake_at = min(self.wakes)
-            arrival = self.queue[0][0] if self.queue else end
-            self.now = max(self.now, min(wake_at, arrival, change_at, end))
-            if arrival <= self.now < end:
-                _, _, node, data = heappop(self.queue)
-                self.layers[node].on_datagram(self.now, data)
+            wake_at = min(wakes)
+            arrival = queue[0][0] if queue else end
+            now = self.now = max(self.now, min(wake_at, arrival, change_at, end))
+            if arrival <= now < end:
+                _, _, node, data = heappop(queue)
+                self.layers[node].on_datagram(now, data)
                 self._carry_out(node)
-            elif change_at <= self.now < end:
+            elif change_at <= now < end:
                 self._change()
-                change_at = self.now + round(self.rng.expovariate(1 / (40 * MS)))
-            elif wake_at <= self.now:
-                node = self.wakes.index(wake_at)
-                self.layers[node].on_time(self.now)
+                change_at = now + round(self.rng.expovariate(1 / (40 * MS)))
+            elif wake_at <= now:
+                node = wakes.index(wake_at)
+                self.layers[node].on_time(now)
                 self._carry_out(node)
-                assert self.wakes[node] > self.now, "a layer that is never content"
+                assert wakes[node] > now, "a layer wants to be woken at once, again and again"
 
     def _change(self) -> None:
         rng, choice = self.rng, self.rng.random()
@@ -131,25 +158,28 @@ class Hostile:
         if not peers:
             return
         peer = self.rng.choice(peers)
-        coins = [coin for coin, place in self.where.items() if place == node]
-        message: Message
-        if coins and self.rng.random() < 0.5:
-            message = Coin(self.rng.choice(coins))
-            self.where[message.serial] = (node, peer)
-        else:
-            self.serial += 1
-            message = Note(self.serial)
+        message = self._next_message(node, peer)
         assert self.layers[node].send(self.now, peer, message), "a link that is up takes messages"
         self.book(node, peer).sent.append(message)
         self._carry_out(node)
 
+    def _next_message(self, node: int, peer: int) -> Message:
+        """A coin that the node has, which is in transit to the peer from now on, or a new note."""
+        coins = [coin for coin, place in self.where.items() if place == node]
+        if coins and self.rng.random() < 0.5:
+            coin = Coin(self.rng.choice(coins))
+            self.where[coin.serial] = (node, peer)
+            return coin
+        self.serial += 1
+        return Note(self.serial)
+
     def _crash(self, node: int) -> None:
-        self.lives[node] += 1
-        self.layers[node] = self._birth(node)
+        self.incarnations[node] += 1
+        self.layers[node] = self._start(node)
         self.wakes[node] = self.layers[node].wake_at()
         for (a, b), book in self.books.items():
             if a == node:
-                for message in book.sent:  # what it had in transit, or in doubt, is nobody's now
+                for message in book.sent:  # the crash loses what the node had in transit or in doubt
                     if isinstance(message, Coin) and self.where.get(message.serial) == (a, b):
                         self.lost.add(message.serial)
                 self.books[a, b] = Book()
@@ -176,30 +206,30 @@ class Hostile:
             elif isinstance(action, Return):
                 self._take_back(node, action.peer, action.message, "returned")
             elif isinstance(action, Lost):
-                assert self.lives[action.peer] > 1, "lost, although the peer never died"
+                assert self.incarnations[action.peer] > 1, "lost, although the peer never crashed"
                 coin = action.message.serial if isinstance(action.message, Coin) else None
                 if coin is not None and self.where[coin] == (node, action.peer):  # else it had been delivered
                     self.lost.add(coin)
         self.wakes[node] = self.layers[node].wake_at()
 
     def _transmit(self, node: int, action: Transmit) -> None:
-        assert len(action.data) <= 1400
-        rng = self.rng
-        for peer in range(self.nodes):
-            if peer == node or action.to not in (None, peer) or frozenset((node, peer)) in self.apart:
+        assert len(action.data) <= MAX_BYTES
+        random, apart = self.rng.random, self.apart
+        for peer in range(self.nodes) if action.to is None else (action.to,):
+            if peer == node or (apart and frozenset((node, peer)) in apart):
                 continue
-            for _ in range(1 + (rng.random() < self.doubling)):
-                if rng.random() >= self.loss:
+            for _ in range(1 + (random() < self.doubling)):
+                if random() >= self.loss:
                     self.ticket += 1
-                    delay = MS + round(rng.random() ** 3 * self.slowest)
+                    delay = MS + round(random() ** 3 * self.slowest)
                     heappush(self.queue, (self.now + delay, self.ticket, peer, action.data))
 
     def _up(self, node: int, action: Up) -> None:
         book = self.book(node, action.peer)
         assert not book.up, "up twice"
-        life = self.layers[node].life_of(action.peer)
-        assert (life, action.session) > (book.life, book.session), "sessions are told apart"
-        book.life = life
+        incarnation = self.layers[node].incarnation_of(action.peer)
+        assert (incarnation, action.session) > (book.incarnation, book.session), "sessions are told apart"
+        book.incarnation = incarnation
         unsettled = [m for m in book.sent if isinstance(m, Coin) and self.where.get(m.serial) == (node, action.peer)]
         assert not [m for m in unsettled if m.serial not in self.lost], f"a new session with {unsettled} unsettled"
         book.up, book.session, book.delivered, book.sent = True, action.session, 0, []
@@ -212,7 +242,7 @@ class Hostile:
         assert session == book.session
         assert number == book.delivered + 1, f"{number} after {book.delivered}"
         book.delivered = number
-        pair = (peer, self.lives[peer], node, self.lives[node], session)
+        pair = (peer, self.incarnations[peer], node, self.incarnations[node], session)
         self.log.setdefault(pair, []).append(message)
         sent = self.book(peer, node)
         if sent.session == session and sent.sessions:
@@ -233,7 +263,7 @@ class Hostile:
     # -- the end -----------------------------------------------------------------------------------------------------
 
     def heal_and_check(self) -> None:
-        """Everybody in reach again, on a better medium: all links come up, all doubts are settled, both ends agree."""
+        """All nodes in reach again, on a better medium: all links come up, all doubts are settled, both ends agree."""
         self.apart.clear()
         self.loss, self.slowest = min(self.loss, 0.05), 2 * MS
         for _ in range(30):
@@ -263,14 +293,19 @@ class Hostile:
         )
 
 
-def _never_sealing() -> Settings:
+def _never_sealing() -> LinkSettings:
     values = {name: getattr(SETTINGS, name) for name in SETTINGS.__slots__}
-    return Settings(**{**values, "close_timeout": None})
+    return LinkSettings(**{**values, "close_timeout": None})
 
 
-def soak(seed: int, layer: type[LinkLayer] = LinkLayer, seconds: float = 3.0) -> Hostile:
+def wire_of(seed: int) -> type[Wire]:
+    """The wire of a case."""
+    return ObjectWire if seed % ENCODED_EVERY else Wire
+
+
+def soak(seed: int, layer: type[LinkLayer] = LinkLayer, wire: type[Wire] | None = None) -> Hostile:
     """One case."""
-    hostile = Hostile(seed, layer)
-    hostile.run(seconds)
+    hostile = Hostile(seed, layer, wire=wire or wire_of(seed))
+    hostile.run(3.0)
     hostile.heal_and_check()
     return hostile

@@ -1,4 +1,4 @@
-"""From end to end over a network that finds the way but promises nothing."""
+"""Delivery from end to end over a network that routes datagrams but guarantees nothing."""
 
 from random import Random
 
@@ -10,17 +10,17 @@ from testbed.link.endtoend import Direct
 from testbed.link.frames import Packet, Receipt, Who
 from testbed.link.wire import Datagram, Wire
 from tests.testbed.link.hostile import MS, SETTINGS, Coin, Note
-from tests.testbed.link.routedhostile import fails, soak
+from tests.testbed.link.routed_hostile import fails, soak
 
 WIRE = Wire("a run", (Coin, Note))
 
 
-def direct(node: int, life: int = 1) -> Direct:
-    return Direct(node, life, WIRE, SETTINGS, Random(node))
+def direct(node: int, incarnation: int = 1) -> Direct:
+    return Direct(node, incarnation, WIRE, SETTINGS, Random(node))
 
 
 def frames(layer: Direct) -> list[Message]:
-    """What it wants to send, none of it to everybody."""
+    """The frames it wants to send, none of them a broadcast."""
     found = []
     for action in layer.take():
         if isinstance(action, Transmit):
@@ -30,7 +30,7 @@ def frames(layer: Direct) -> list[Message]:
 
 
 def exchange(a: Direct, b: Direct, now: int = 0) -> list[Deliver | Lost]:
-    """Carry everything between two until both are silent; what their agents are told."""
+    """Carry datagrams between two layers until both are silent; returns what their agents are told."""
     told, is_silent = [], False
     while not is_silent:
         is_silent = True
@@ -56,7 +56,7 @@ def test_a_thousand_cases(batch):
 
 
 class ImpatientReceipt(Direct):
-    """Receipts what has arrived, delivered or not."""
+    """Gives receipts for packets that have arrived, delivered or not."""
 
     def _on_packet(self, packet, body) -> None:
         incoming = self._incoming.get(packet.source)
@@ -66,7 +66,7 @@ class ImpatientReceipt(Direct):
 
 
 class Forgetful(Direct):
-    """Keeps no account of what it has delivered."""
+    """Forgets what it has delivered."""
 
     def _on_packet(self, packet, body) -> None:
         if packet.source in self._incoming:
@@ -75,14 +75,14 @@ class Forgetful(Direct):
 
 
 class SentOnce(Direct):
-    """Never sends again."""
+    """Never sends a packet again."""
 
     def _plan(self, outgoing) -> None:
         outgoing.retry_at = None
 
 
-class DeafToDeaths(Direct):
-    """Takes what was for an earlier life."""
+class BlindToRestarts(Direct):
+    """Delivers packets that were for an earlier incarnation."""
 
     def _read(self, sender, incarnation, frame, body) -> None:
         if isinstance(frame, Packet) and frame.target == self.node:
@@ -91,14 +91,14 @@ class DeafToDeaths(Direct):
             super()._read(sender, incarnation, frame, body)
 
 
-@pytest.mark.parametrize("mutant", [ImpatientReceipt, Forgetful, SentOnce, DeafToDeaths])
+@pytest.mark.parametrize("mutant", [ImpatientReceipt, Forgetful, SentOnce, BlindToRestarts])
 def test_mutants_are_caught(mutant):
-    """Within some cases."""
+    """Within 60 cases."""
     assert any(fails(seed, mutant) for seed in range(60)), mutant.__doc__
 
 
-def test_a_stranger_is_asked_once_before_anything_is_sent():
-    """However much waits for it."""
+def test_an_unknown_target_is_asked_once_before_anything_is_sent():
+    """However many messages wait for it."""
     a, b = direct(0), direct(1)
     for serial in range(3):
         a.send(0, 1, Note(serial))
@@ -112,7 +112,7 @@ def test_a_stranger_is_asked_once_before_anything_is_sent():
 
 
 def test_a_question_is_repeated_less_and_less_often():
-    """While there is no way, or nobody there."""
+    """While there is no route, or no target."""
     a = direct(0)
     a.send(0, 1, Note(1))
     times, now = [], 0
@@ -123,28 +123,28 @@ def test_a_question_is_repeated_less_and_less_often():
     assert times == [0, 30, 90, 210, 450, 850, 1250, 1650]
 
 
-def test_a_new_life_is_met_by_what_was_sent_to_the_old():
-    """What was in doubt is lost, and what is sent afterwards arrives."""
+def test_a_packet_for_the_old_incarnation_reveals_the_new_one():
+    """A message that was in doubt is lost, and messages sent afterwards arrive."""
     a, b = direct(0), direct(1)
     a.send(0, 1, Note(1))
     assert exchange(a, b) == [Deliver(0, 1, 1, Note(1))]
     a.send(0, 1, Coin(7))
-    reborn = direct(1, life=2)
-    assert exchange(a, reborn) == [Lost(1, 1, 2, Coin(7))]
+    restarted = direct(1, incarnation=2)
+    assert exchange(a, restarted) == [Lost(1, 1, 2, Coin(7))]
     a.send(0, 1, Coin(8))
-    assert exchange(a, reborn) == [Deliver(0, 1, 3, Coin(8))]
+    assert exchange(a, restarted) == [Deliver(0, 1, 3, Coin(8))]
 
 
-def test_who_speaks_first_in_a_new_life_costs_nobody_anything():
-    """Its life is known before anything is sent to it."""
+def test_nothing_is_lost_if_the_new_incarnation_sends_first():
+    """Its incarnation is known before anything is sent to it."""
     a, b = direct(0), direct(1)
     a.send(0, 1, Note(1))
     exchange(a, b)
-    reborn = direct(1, life=2)
-    reborn.send(0, 0, Note(2))
-    assert exchange(a, reborn) == [Deliver(1, 2, 1, Note(2))]
+    restarted = direct(1, incarnation=2)
+    restarted.send(0, 0, Note(2))
+    assert exchange(a, restarted) == [Deliver(1, 2, 1, Note(2))]
     a.send(0, 1, Coin(7))
-    assert exchange(a, reborn) == [Deliver(0, 1, 2, Coin(7))]
+    assert exchange(a, restarted) == [Deliver(0, 1, 2, Coin(7))]
 
 
 @pytest.mark.parametrize(
@@ -157,8 +157,8 @@ def test_who_speaks_first_in_a_new_life_costs_nobody_anything():
         (1, Receipt(1, 1, 0, 9, 0, 0), "for another incarnation"),
     ],
 )
-def test_what_is_not_for_us_is_dropped(sender, frame, why):
-    """And counted."""
+def test_frames_for_another_node_or_incarnation_are_dropped(sender, frame, why):
+    """And counted by what is wrong with them."""
     layer = direct(0)
     layer.on_datagram(0, WIRE.spell(Datagram(sender, 1, frame)))
     assert layer.dropped == {why: 1}

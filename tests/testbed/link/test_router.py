@@ -1,4 +1,4 @@
-"""The router on a hostile medium: exactly once and in order from end to end, whatever the routes do."""
+"""The router on a hostile medium: exactly once and in order from end to end, however the routes change."""
 
 from collections import deque
 
@@ -6,7 +6,7 @@ import pytest
 
 from testbed.link.router import Router
 from tests.testbed.link.hostile import Note
-from tests.testbed.link.routedhostile import RoutedHostile, fails, soak
+from tests.testbed.link.routed_hostile import RoutedHostile, fails, soak
 
 
 @pytest.mark.parametrize("batch", range(4))
@@ -20,7 +20,7 @@ def test_a_thousand_cases(batch):
 
 
 class ImpatientReceipt(Router):
-    """Receipts what has arrived, delivered or not."""
+    """Gives receipts for packets that have arrived, delivered or not."""
 
     def _on_packet(self, packet, body) -> None:
         incoming = self._incoming.get(packet.source)
@@ -30,16 +30,20 @@ class ImpatientReceipt(Router):
 
 
 class Forgetful(Router):
-    """Keeps no account of what it has delivered."""
+    """Forgets what it has delivered."""
 
     def _on_packet(self, packet, body) -> None:
-        if packet.target == self.node and packet.life == self.incarnation and packet.source in self._incoming:
+        if (
+            packet.target == self.node
+            and packet.target_incarnation == self.incarnation
+            and packet.source in self._incoming
+        ):
             self._incoming[packet.source].delivered = min(self._incoming[packet.source].delivered, packet.number - 1)
         super()._on_packet(packet, body)
 
 
 class SentOnce(Router):
-    """Never sends again."""
+    """Never sends a packet again."""
 
     def _plan(self, outgoing) -> None:
         outgoing.retry_at = None
@@ -47,15 +51,15 @@ class SentOnce(Router):
 
 @pytest.mark.parametrize("mutant", [ImpatientReceipt, Forgetful, SentOnce])
 def test_mutants_are_caught(mutant):
-    """Within some cases."""
+    """Within 60 cases."""
     assert any(fails(seed, mutant) for seed in range(60)), mutant.__doc__
 
 
-def test_routes_lead_over_others():
+def test_routes_lead_over_other_nodes():
     """0 and 2 hear only 1: they are two hops apart, and messages arrive."""
     hostile = RoutedHostile(1, crashes=False)
-    hostile.nodes, hostile.lives = 3, [1, 1, 1]
-    hostile.layers = [hostile._birth(node) for node in range(3)]
+    hostile.nodes, hostile.incarnations = 3, [1, 1, 1]
+    hostile.layers = [hostile._start(node) for node in range(3)]
     hostile.wakes = [layer.wake_at() for layer in hostile.layers]
     hostile.loss = hostile.doubling = 0.0
     hostile.slowest = 2_000_000
@@ -63,8 +67,8 @@ def test_routes_lead_over_others():
     hostile.run(1.0, changing=False)
     assert hostile.layers[0].routes[2].hops == 2
     assert hostile.layers[0].routes[2].via == 1
-    hostile.ways[0, 2] = deque([Note(999)])
+    hostile.in_transit[0, 2] = deque([Note(999)])
     hostile.layers[0].send(hostile.now, 2, Note(999))
     hostile._carry_out(0)
     hostile.run(0.2, changing=False)
-    assert not hostile.ways[0, 2]
+    assert not hostile.in_transit[0, 2]

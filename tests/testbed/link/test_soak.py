@@ -1,4 +1,4 @@
-"""The link layer on a hostile medium: exactly once, in order, agreement on sessions, no token doubled or lost.
+"""The link layer on a hostile medium: exactly once, in order, agreement on sessions, no unit doubled or lost.
 
 Loss to 50 %, duplication, reordering, delays over several hello intervals, flapping links, partitions that heal,
 crashes and restarts, with and without a time limit on closing. The seed of a case is in the failure.
@@ -12,13 +12,14 @@ from agents.message import Message
 from testbed.link.end import End
 from testbed.link.frames import CLOSING, DONE, Data
 from testbed.link.layer import LinkLayer
-from tests.testbed.link.hostile import Hostile, soak
+from testbed.link.wire import Wire
+from tests.testbed.link.hostile import Hostile, ObjectWire, soak
 
 CASES, BATCHES = 10_000, 10
 
 
 def soak_all(seeds: range) -> dict[str, int]:
-    """Run cases; what happened in them, so that nobody need believe that anything did."""
+    """Run cases; returns counts of what happened, which show that the cases were not idle."""
     happened = {"sessions": 0, "delivered": 0, "lost to crashes": 0}
     for seed in seeds:
         try:
@@ -33,7 +34,7 @@ def soak_all(seeds: range) -> dict[str, int]:
 
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_ten_thousand_cases(batch, record_property):
-    """All promises, from seed 0 on."""
+    """All promises hold in the cases from seed 0 on."""
     size = CASES // BATCHES
     happened = soak_all(range(batch * size, (batch + 1) * size))
     assert happened["sessions"] > 3 * size
@@ -51,15 +52,24 @@ def test_a_million_cases(record_property):
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 @given(seed=st.integers(10**7, 2**62))
 def test_any_seed(seed):
-    """Hypothesis chooses."""
+    """Hypothesis chooses the seed."""
     soak(seed)
+
+
+def test_passing_objects_makes_no_difference():
+    """A case goes the same whether datagrams are encoded or passed as objects, to the last delivered message."""
+    for seed in range(20):
+        encoded, passed = soak(seed, wire=Wire), soak(seed, wire=ObjectWire)
+        assert encoded.log == passed.log
+        assert encoded.books == passed.books
+        assert (encoded.now, encoded.ticket, encoded.lost) == (passed.now, passed.ticket, passed.lost)
 
 
 # -- mutants -----------------------------------------------------------------------------------------------------------
 
 
 class AckBeforeDeliver(End):
-    """Acknowledges whatever has arrived, delivered or not."""
+    """Acknowledges every message that has arrived, delivered or not."""
 
     def on_data(self, now: int, data: Data, message: Message) -> None:
         if data.session == self.session and data.number > self._delivered + 1 and self.stage is not DONE:
@@ -70,7 +80,7 @@ class AckBeforeDeliver(End):
 
 
 class ReusedSession(End):
-    """Opens the next session under the number of the last."""
+    """Opens the next session under the number of the last one."""
 
     def _begin(self, stage) -> None:
         super()._begin(stage)
@@ -79,7 +89,7 @@ class ReusedSession(End):
 
 
 class CutIgnored(End):
-    """Says how many messages it will send, and sends more."""
+    """Tells the peer how many messages it will send, and sends more."""
 
     def send(self, now: int, message: Message) -> bool:
         if self.stage is CLOSING:
@@ -91,14 +101,14 @@ class CutIgnored(End):
 
 
 class HastySeal(End):
-    """Gives back what was not acknowledged when it seals a session, instead of waiting for the peer's word."""
+    """Returns unacknowledged messages when it seals a session, instead of waiting for the peer's final count."""
 
     def _finish(self, now: int, final: int | None) -> None:
         super()._finish(now, self._acked if final is None else final)
 
 
 class ForgetfulSeal(End):
-    """Drops what is in doubt."""
+    """Drops messages that are in doubt."""
 
     def _finish(self, now: int, final: int | None) -> None:
         super()._finish(now, final)
@@ -106,7 +116,7 @@ class ForgetfulSeal(End):
 
 
 class LateDelivery(End):
-    """Goes on delivering after it has said what it delivered for good."""
+    """Goes on delivering after it has told the peer its final count."""
 
     def on_data(self, now: int, data: Data, message: Message) -> None:
         if self.stage is DONE and data.session == self.session and data.number == self._delivered + 1:
@@ -117,17 +127,25 @@ class LateDelivery(End):
             super().on_data(now, data, message)
 
 
-MUTANTS = (AckBeforeDeliver, ReusedSession, CutIgnored, HastySeal, ForgetfulSeal, LateDelivery)
+MUTANTS = {
+    AckBeforeDeliver: 1,
+    ReusedSession: 0,
+    CutIgnored: 35,
+    HastySeal: 44,
+    ForgetfulSeal: 4,
+    LateDelivery: 340,
+}
+"""Each with a seed that catches it, which is tried first; a change of the layer may make it another one."""
 
 
 def of(end: type[End]) -> type[LinkLayer]:
-    """A layer with such ends."""
+    """A layer with ends of this class."""
     return type(f"LayerOf{end.__name__}", (LinkLayer,), {"end": end})
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_mutants_are_caught(mutant):
-    """Within a thousand cases; late deliveries are the rarest."""
+    """Within a thousand cases; late deliveries are the rarest: three in a thousand."""
 
     def fails(seed: int) -> bool:
         try:
@@ -136,13 +154,13 @@ def test_mutants_are_caught(mutant):
             return True
         return False
 
-    assert any(fails(seed) for seed in range(1_000)), mutant.__doc__
+    assert any(fails(seed) for seed in (MUTANTS[mutant], *range(1_000))), mutant.__doc__
 
 
 def test_without_crashes_nothing_is_lost():
     """Not even on the worst medium."""
     for seed in range(100):
-        hostile = Hostile(seed, crashes=False)
+        hostile = Hostile(seed, crashes=False, wire=ObjectWire)
         hostile.loss, hostile.doubling, hostile.slowest = 0.5, 0.3, 500_000_000
         hostile.run(3.0)
         hostile.heal_and_check()

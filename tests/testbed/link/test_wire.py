@@ -1,4 +1,4 @@
-"""Datagrams: what is spelt is read; anything else is counted and dropped, and changes nothing."""
+"""Datagrams are decoded as they were encoded; all other bytes are counted and dropped, and change nothing."""
 
 from itertools import pairwise
 from random import Random
@@ -23,7 +23,7 @@ frames = st.one_of(
 
 
 @given(sender=number, incarnation=number, frame=frames, body=st.binary(max_size=60))
-def test_what_is_spelt_is_read(sender, incarnation, frame, body):
+def test_encoded_datagrams_are_decoded(sender, incarnation, frame, body):
     """To the last field."""
     datagram = Datagram(sender, incarnation, frame, body if isinstance(frame, Data | Relay) else b"")
     assert WIRE.read(WIRE.spell(datagram)) == datagram
@@ -42,19 +42,19 @@ def test_what_is_spelt_is_read(sender, incarnation, frame, body):
     ids=["nothing", "noise", "another run", "too long", "too short", "oversized"],
 )
 def test_junk_is_told_by_its_kind(data, why):
-    """And raises nothing else."""
+    """And no other exception is raised."""
     with pytest.raises(Junk, match=why):
         WIRE.read(data)
 
 
 def test_a_datagram_that_would_not_fit_is_not_sent():
-    """Better here than on the air."""
+    """It is refused before it is on the air."""
     with pytest.raises(ValueError, match="at most 1400"):
         WIRE.spell(Datagram(1, 1, Data(2, 1, 1, 1), bytes(MAX_BYTES)))
 
 
 def fuzz(count: int, seed: int) -> LinkLayer:
-    """A layer in the middle of a run is given bytes that were recorded and broken, or are noise."""
+    """Give a layer in the middle of a run recorded datagrams with changed bytes, and noise."""
     rng = Random(seed)
     hostile = Hostile(seed, crashes=False)
     recorded: list[bytes] = []
@@ -79,14 +79,14 @@ def fuzz(count: int, seed: int) -> LinkLayer:
             del data[rng.randrange(len(data) + 1) :]
         if bytes(data) not in recorded:
             layer.on_datagram(hostile.now + index, bytes(data))
-            assert not layer.take(), "a broken datagram is not heard"
+            assert not layer.take(), "a broken datagram has no effect"
     return layer
 
 
 @settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_broken_datagrams_crash_nothing(seed):
-    """They are counted by what was wrong with them."""
+    """They are counted by what is wrong with them."""
     layer = fuzz(2_000, seed)
     assert sum(layer.dropped.values()) > 1_500
     assert min(layer.dropped[why] for why in ("malformed", "of another version", "of another run")) > 20
@@ -94,13 +94,13 @@ def test_broken_datagrams_crash_nothing(seed):
 
 @pytest.mark.slow
 def test_a_million_broken_datagrams():
-    """Crash nothing."""
+    """The same, many more."""
     for seed in range(10):
         fuzz(100_000, seed)
 
 
 def test_replays_change_nothing():
-    """Every datagram of a run, given once more at its end: nothing is delivered, opened or closed by it."""
+    """Every datagram of a run is received once more at its end: nothing is delivered, opened or closed by it."""
     hostile = Hostile(5, crashes=False)
     hostile.loss = hostile.doubling = 0.0
     recorded: list[tuple[int, bytes]] = []

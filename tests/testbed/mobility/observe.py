@@ -1,4 +1,4 @@
-"""What tests look at in a trajectory, and how far a mean may be from theory."""
+"""Properties of a trajectory that tests check, and how far a mean may be from theory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def legs(trajectory: Trajectory) -> list[Leg]:
 
 
 def leg_at(trajectory: Trajectory, t: float) -> Leg:
-    """The leg that a node is on; at the end of the run, the last."""
+    """The leg of a node at a time; at the end of the run, its last leg."""
     waypoints = trajectory.waypoints
     after = min(bisect_right(waypoints, t, key=lambda waypoint: waypoint.t), len(waypoints) - 1)
     while waypoints[after].t == waypoints[after - 1].t:
@@ -37,18 +37,18 @@ def start_and_end(trajectories: Sequence[Trajectory]) -> list[list[Leg]]:
 
 
 def velocity(leg: Leg) -> tuple[float, float, float]:
-    """Metres a second."""
+    """In m/s."""
     a, b = leg
     return (b.x - a.x) / (b.t - a.t), (b.y - a.y) / (b.t - a.t), (b.z - a.z) / (b.t - a.t)
 
 
 def speed(leg: Leg) -> float:
-    """Metres a second."""
+    """In m/s."""
     return math.hypot(*velocity(leg))
 
 
 def assert_mean(samples: Sequence[float], expected: float) -> None:
-    """The mean of independent samples is what theory says, as nearly as their number allows."""
+    """The mean of independent samples agrees with theory, within the error of so many samples."""
     error = stdev(samples) / math.sqrt(len(samples))
     assert abs(fmean(samples) - expected) <= SIGMAS * error, f"{fmean(samples):.5g} ± {error:.2g}, not {expected:.5g}"
 

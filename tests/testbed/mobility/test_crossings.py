@@ -1,4 +1,4 @@
-"""When links form and fall: cases worked out by hand, and random ones against an exact oracle and against sampling."""
+"""When links form and fall: cases computed by hand, and random ones against an exact oracle and against sampling."""
 
 import itertools
 import math
@@ -50,7 +50,7 @@ def test_passing_by_at_a_distance():
 
 
 def test_height_counts():
-    """The same in the third dimension: two metres aside and above by four and a bit make six."""
+    """The same in the third dimension: 2 m aside and sqrt(32) m above are a distance of 6 m."""
     above = math.sqrt(36 - 4)
     assert story(ORIGIN, path((0, -20, 2, above), (40, 20, 2, above))) == (False, [(12.0, True), (28.0, False)])
 
@@ -63,7 +63,7 @@ def test_both_move():
 
 
 def test_links_at_first():
-    """Those in range at t = 0 are no crossings; they come sorted."""
+    """Links at t = 0 are not crossings; they are sorted."""
     row = [standing(Position(x, 0.0)) for x in (0.0, 25.0, 8.0, 16.0)]
     assert crossings(*row).initial_links() == [(0, 2), (1, 3), (2, 3)]
     assert list(crossings(*row)) == []
@@ -76,7 +76,7 @@ def test_hysteresis():
 
 
 def test_no_link_between_range_and_hysteresis():
-    """Who gets no closer than that does not get a link; who has one keeps it."""
+    """A node that comes no closer gets no link; a node that has a link keeps it."""
     to_and_fro = [(0, 12, 0), (10, 14, 0), (20, 12, 0)]
     assert story(ORIGIN, path(*to_and_fro), hysteresis=0.5) == (False, [])
     assert story(ORIGIN, path((-4, 8, 0), *to_and_fro, (24, 8, 0)), hysteresis=0.5) == (False, [(22.0, True)])
@@ -85,7 +85,7 @@ def test_no_link_between_range_and_hysteresis():
 
 
 def test_every_pair_has_its_own_range():
-    """Three nodes 10 m apart, the last of which comes closer; who is first in range hears farther."""
+    """Two nodes 10 m apart, and a third that passes both; it reaches the node with the longer range first."""
     nodes = [ORIGIN, standing(Position(10.0, 0.0)), path((0, 40, 0), (40, 0, 0))]
     ranges = {(0, 1): 9.0, (0, 2): 25.0, (1, 2): 5.0}
     found = Crossings(nodes, range_of=lambda a, b: ranges[a, b], max_range=25.0, until=FOREVER)
@@ -93,15 +93,15 @@ def test_every_pair_has_its_own_range():
     assert list(found) == [Crossing(15.0, 0, 2, True), Crossing(25.0, 1, 2, True), Crossing(35.0, 1, 2, False)]
 
 
-def test_a_range_of_nothing():
-    """Is that of radios that never hear each other: not even those at the very same place."""
+def test_a_range_of_zero():
+    """Such radios never hear each other, not even at the same place."""
     assert story(ORIGIN, standing(Position(0.0, 0.0)), reach=0.0) == (False, [])
     assert story(ORIGIN, path((0, 5, 0), (0, 0, 0)), reach=0.0, hysteresis=0.5) == (False, [])
     assert story(ORIGIN, path((0, -5, 0), (10, 5, 0)), reach=0.0) == (False, [])
 
 
 def test_the_end():
-    """What happens at the end is the last; what happens later is left out, and so is what happened before 0."""
+    """Crossings at the end are reported; later ones are not, and neither are those before 0."""
     passing = path((0, -30, 0), (60, 30, 0))
     assert story(ORIGIN, passing, until=40.0)[1] == [(20.0, True), (40.0, False)]
     assert story(ORIGIN, passing, until=39.999)[1] == [(20.0, True)]
@@ -109,8 +109,8 @@ def test_the_end():
     assert story(ORIGIN, passing, until=0.0) == (False, [])
 
 
-def test_nobody():
-    """No nodes, or one, have no links."""
+def test_no_nodes():
+    """No node, or a single one, has no links."""
     assert crossings().initial_links() == list(crossings()) == []
     assert crossings(path((0, 0, 0), (9, 99, 0))).initial_links() == []
 
@@ -128,7 +128,7 @@ def test_a_touch_in_passing_is_no_crossing(hysteresis):
 
 
 def test_a_touch_on_turning_back_is_no_crossing():
-    """Coming as near as the range, or a hair nearer, or going as far, and turning back there."""
+    """Coming as near as the range, or 50 nm nearer, or going as far, and turning back there."""
     assert story(ORIGIN, path((0, 30, 0), (20, 10, 0), (40, 30, 0))) == (False, [])
     assert story(ORIGIN, path((0, 30, 0), (20, 10 - 5e-8, 0), (40, 30, 0))) == (False, [])
     assert story(ORIGIN, path((0, 0, 0), (10, 10, 0), (20, 0, 0))) == (True, [])
@@ -136,7 +136,7 @@ def test_a_touch_on_turning_back_is_no_crossing():
 
 
 def test_crossing_where_a_leg_ends():
-    """At a waypoint on the edge, a link forms and falls once, also if the waypoint is there twice."""
+    """At a waypoint at exactly the range, a link forms and falls once, also if the waypoint is repeated."""
     assert story(ORIGIN, path((0, 30, 0), (20, 10, 0), (30, 0, 0), (40, 10, 0), (60, 30, 0))) == (
         False,
         [(20.0, True), (40.0, False)],
@@ -145,7 +145,7 @@ def test_crossing_where_a_leg_ends():
 
 
 def test_a_micrometre_is_enough():
-    """Who passes a micrometre within range is linked, and who passes a micrometre outside is not."""
+    """A node that passes a micrometre within range is linked, and one that passes a micrometre outside is not."""
     for reach in (1.0, 10.0, 250.0):
         within, outside = (path((0, -500, y), (1000, 500, y)) for y in (reach - 1e-6, reach + 1e-6))
         linked, ((up_t, up), (down_t, down)) = story(ORIGIN, within, reach=reach)
@@ -155,7 +155,7 @@ def test_a_micrometre_is_enough():
 
 
 def test_side_by_side_at_exactly_the_range():
-    """Linked all the time, although rounding puts them a hair farther apart at some waypoints, and closer at others."""
+    """Linked all the time, although rounding puts them slightly too far apart at some waypoints."""
     rng = Random(1)
     corners = [(t + rng.random() / 2, rng.uniform(0, 100), rng.uniform(0, 100), rng.random()) for t in range(200)]
     leader = path(*corners)
@@ -173,7 +173,7 @@ def test_a_grid_whose_spacing_is_the_range():
 
 
 def test_starting_at_exactly_the_range():
-    """What counts is what holds just after t = 0."""
+    """The state just after t = 0 decides."""
     assert story(ORIGIN, path((0, 10, 0), (10, 20, 0))) == (False, [])
     assert story(ORIGIN, path((0, 10, 0), (20, -10, 0))) == (True, [])
     assert story(ORIGIN, path((0, 10, 0), (5, 10, 0), (10, 20, 0))) == (True, [(5.0, False)])
@@ -187,14 +187,14 @@ def test_stopping_at_exactly_the_range():
     )
 
 
-def test_a_hair_outside():
-    """Nodes that count as linked although a little farther apart, because of the slack, part when they do part."""
-    hair = 10 + 5e-8
-    assert story(ORIGIN, path((0, hair, 0), (5, hair, 0), (10, 20, 0))) == (True, [(5.0, False)])
+def test_slightly_outside():
+    """Nodes that are linked although they are slightly out of range, by the slack, lose the link when they separate."""
+    edge = 10 + 5e-8
+    assert story(ORIGIN, path((0, edge, 0), (5, edge, 0), (10, 20, 0))) == (True, [(5.0, False)])
 
 
 def test_shorter_than_time_resolves():
-    """After 30 years, floats are 0.2 µs apart. Going in or out and being back takes less: nothing is seen."""
+    """After 30 years, floats are 0.2 µs apart. A crossing that is undone in less time is not seen."""
     late = 2.0**30
     inside, outside = 10 - 3e-7, 10 + 3e-7
 
@@ -212,7 +212,7 @@ def test_shorter_than_time_resolves():
 
 
 def test_a_jump_makes_and_breaks_links():
-    """At that instant, and only with those it jumps to or from."""
+    """At that instant, and only with the nodes near both ends of the jump."""
     jumper = path((0, 5, 0), (10, 5, 0), (10, 105, 0), (20, 105, 0), (20, -5, 0))
     found = crossings(ORIGIN, jumper, standing(Position(100.0, 0.0)))
     assert found.initial_links() == [(0, 1)]
@@ -225,14 +225,14 @@ def test_a_jump_makes_and_breaks_links():
 
 
 def test_a_jump_within_range_keeps_the_link():
-    """Also if it goes by way of a place out of range."""
+    """Also with an intermediate place out of range."""
     assert story(ORIGIN, path((0, 5, 0), (10, 5, 0), (10, -5, 0))) == (True, [])
     assert story(ORIGIN, path((0, 5, 0), (10, 5, 0), (10, 500, 0), (10, -5, 0))) == (True, [])
     assert story(ORIGIN, path((0, 500, 0), (10, 500, 0), (10, 5, 0), (10, -500, 0))) == (False, [])
 
 
 def test_two_jump_together():
-    """Neither meets the other where that one was before."""
+    """Neither is linked with the other's place before the jump."""
     assert story(path((9, 0, 0), (9, 500, 0)), path((9, 5, 0), (9, 505, 0))) == (True, [])
     assert story(path((9, 0, 0), (9, 500, 0)), path((9, 500, 0), (9, 0, 0))) == (False, [])
     parted = path((0, 8, 0), (4, 12, 0), (9, 12, 0), (9, 512, 0))
@@ -248,7 +248,7 @@ def test_back_from_a_jump():
         )
 
 
-def test_a_jump_at_the_beginning_and_the_end():
+def test_a_jump_at_the_start_and_the_end():
     """At t = 0 nodes are where they have jumped to; a jump at the end is still reported."""
     assert story(ORIGIN, path((0, 500, 0), (0, 5, 0), (9, 5, 0), (9, 500, 0)), until=9.0) == (True, [(9.0, False)])
 
@@ -256,8 +256,8 @@ def test_a_jump_at_the_beginning_and_the_end():
 # Presence.
 
 
-def test_who_is_not_there_has_no_links():
-    """Appearing forms those in range, and leaving drops all."""
+def test_an_absent_node_has_no_links():
+    """Links to nodes in range form when it appears, and all its links fall when it leaves."""
     visitor = path((0, 30, 0), (60, -30, 0), appears=25.0, leaves=35.0)
     found = crossings(ORIGIN, standing(Position(3.0, 0.0)), visitor, standing(Position(14.0, 0.0)))
     assert found.initial_links() == [(0, 1)]
@@ -272,7 +272,7 @@ def test_who_is_not_there_has_no_links():
 
 
 def test_presence_at_the_edges():
-    """A node is there from the instant it appears and no longer at the instant it leaves."""
+    """A node is present from the instant it appears and no longer at the instant it leaves."""
     at = standing(Position(5.0, 0.0)).waypoints
     assert story(ORIGIN, Trajectory(at, appears=0.0)) == (True, [])
     assert story(ORIGIN, Trajectory(at, leaves=0.0)) == (False, [])
@@ -284,7 +284,7 @@ def test_presence_at_the_edges():
 
 
 def test_leaving_while_coming_and_going():
-    """A link that would form or fall at the instant of leaving does not form, and falls once."""
+    """A link that would form at the instant of leaving does not form; one that would fall then falls once."""
     assert story(ORIGIN, path((0, 30, 0), (30, 0, 0), leaves=20.0)) == (False, [])
     assert story(ORIGIN, path((0, 0, 0), (30, 30, 0), leaves=10.0)) == (True, [(10.0, False)])
     assert story(ORIGIN, path((0, 0, 0), (30, 30, 0), leaves=40.0)) == (True, [(10.0, False)])
@@ -294,15 +294,15 @@ def test_leaving_while_coming_and_going():
 
 
 def test_ties_are_in_the_order_of_the_nodes():
-    """Five nodes that meet at one point: all pairs at the instants that symmetry gives them."""
+    """Four nodes move to a fifth one: by symmetry, pairs cross at the same instants."""
     spokes = [(math.cos(k * math.tau / 4), math.sin(k * math.tau / 4)) for k in range(4)]
     found = list(crossings(*(path((0, 50 * x, 50 * y), (50, 0, 0)) for x, y in spokes), ORIGIN))
     assert found == sorted(found)
     assert [(crossing.a, crossing.b) for crossing in found if crossing.t == 40.0] == [(0, 4), (1, 4), (2, 4), (3, 4)]
 
 
-def test_it_is_lazy_and_repeats_itself():
-    """Looking at the beginning costs only the beginning; iterating again gives the same."""
+def test_crossings_are_lazy_and_repeatable():
+    """The first crossings are found without computing the rest; iterating again gives the same."""
     asked = []
     nodes = wanderers(Random(3), nodes=30, side=100.0, until=300.0)
     found = Crossings(nodes, range_of=lambda a, b: asked.append((a, b)) or 15.0, max_range=15.0, until=300.0)
@@ -316,14 +316,14 @@ def test_it_is_lazy_and_repeats_itself():
 
 
 def test_cells_are_wide_enough():
-    """Wherever the edges of cells are, who is at exactly the range is found."""
+    """Wherever the edges of cells are, a node at exactly the range is found."""
     for offset in range(250):
         x = 50 + offset / 16  # the first node is where the cells begin
         assert crossings(ORIGIN, *(standing(Position(place, 0.0)) for place in (x, x + 10))).initial_links() == [(1, 2)]
 
 
 def test_an_instant_happens_once():
-    """Also if nodes begin at the edge of a cell and leave it at once: the next instant is later."""
+    """Also if nodes start at the edge of a cell and leave it at once: the next instant is later."""
     for multiple in range(2, 20):
         edge = CELL_MARGIN * 10.0 * multiple
         sweep = crossings(ORIGIN, path((0, edge, 0), (100, 0, 0)))._sweep()
@@ -332,7 +332,7 @@ def test_an_instant_happens_once():
 
 
 def test_a_time_to_fall_is_not_negative():
-    """Nodes that part from a place a hair out of reach do so now."""
+    """The link of nodes that separate from slightly out of range falls now."""
     assert time_to_fall(10.0, (10.0**2 + 1e-6, 10.0, 1.0), 5.0) == 0.0
 
 
@@ -352,15 +352,15 @@ def wanderers(rng, *, nodes, side, until, depth=0.0):
 
 
 @pytest.mark.parametrize("dimensions", [2, 3])
-def test_only_near_nodes_are_looked_at(dimensions, monkeypatch):
-    """At constant density, four times as many nodes look at about as many others for every crossing."""
-    looked_at = 0
+def test_only_near_nodes_are_examined(dimensions, monkeypatch):
+    """At constant density, with four times as many nodes about as many pairs are examined for every crossing."""
+    examined = 0
 
     def counting(method):
         def count(*args):
-            nonlocal looked_at
+            nonlocal examined
             others = method(*args)
-            looked_at += len(others)
+            examined += len(others)
             return others
 
         return count
@@ -369,11 +369,11 @@ def test_only_near_nodes_are_looked_at(dimensions, monkeypatch):
     monkeypatch.setattr(Grid, "step", counting(Grid.step))
     costs = []
     for nodes in (60, 240):
-        looked_at = 0
+        examined = 0
         side = 10.0 * nodes ** (1 / dimensions)
         moving = wanderers(Random(7), nodes=nodes, side=side, until=100.0, depth=side * (dimensions - 2))
         changes = sum(1 for _ in crossings(*moving, reach=15.0, until=100.0))
-        costs.append(looked_at / changes)
+        costs.append(examined / changes)
     assert costs[1] < 1.3 * costs[0]
     assert costs[1] < 4
 
@@ -382,7 +382,7 @@ def test_only_near_nodes_are_looked_at(dimensions, monkeypatch):
 
 
 def test_one_node_that_goes_very_far_does_not_take_very_long(monkeypatch):
-    """Links are as they would be anyway: of one that leaves for a million kilometres, and of those that stay."""
+    """The links of a node that travels a million kilometres, and of those that stay, are still right."""
     steps, step = 0, Grid.step
 
     def counting(*args):
@@ -402,8 +402,8 @@ def test_one_node_that_goes_very_far_does_not_take_very_long(monkeypatch):
     ]
 
 
-def test_nodes_may_be_a_hair_outside_of_the_grid():
-    """Beyond either end there is a cell, from which nodes come back at the edge where they went out."""
+def test_nodes_may_be_slightly_outside_of_the_grid():
+    """Beyond either end there is a cell, from which nodes return at the edge where they left."""
     grid = Grid([path((0, 0, 0), (1, 100, 100))], 10.0)
     for at, out in ((0.0, -1.0), (100.0, 1.0), (110.0, 1.0)):
         there, back = ((0.0, at, 50.0, 0.0, speed, 0.0, 0.0, 1.0) for speed in (out, -out))
@@ -415,7 +415,7 @@ def test_nodes_may_be_a_hair_outside_of_the_grid():
 
 
 def test_empty_cells_take_no_memory():
-    """However far nodes roam."""
+    """However far nodes move."""
     grid = Grid([path((0, 0, 0), (1, 1000, 0))], 10.0)
     grid.enter(0, grid.at((0.0, 0.0, 0.0)))
     for _ in range(50):
@@ -430,7 +430,7 @@ def test_empty_cells_take_no_memory():
 
 @pytest.mark.parametrize(("depth", "hysteresis"), [(0.0, 0.0), (30.0, 0.0), (0.0, 0.25)])
 def test_against_sampling(depth, hysteresis):
-    """Ten times a second, those within range are linked, and those out of it are not."""
+    """Ten times a second, pairs within range are linked, and pairs out of range are not."""
     nodes = wanderers(Random(5), nodes=25, side=60.0, until=60.0, depth=depth)
     pairs = {(a, b): 5.0 + (a * b) % 11 for a, b in itertools.combinations(range(25), 2)}
     found = Crossings(nodes, range_of=lambda a, b: pairs[a, b], max_range=15.0, hysteresis=hysteresis, until=60.0)
@@ -455,7 +455,7 @@ class Doubtful(Exception):
 
 
 def square_root(number):
-    """Of a fraction; exact if it is rational, else to 40 digits."""
+    """The root of a fraction; exact if it is rational, else to 40 digits."""
     roots = math.isqrt(number.numerator), math.isqrt(number.denominator)
     if Fraction(*roots) ** 2 == number:
         return Fraction(*roots)
@@ -478,7 +478,7 @@ def exact_distance2(a, b, t):
 
 
 def instants_at_distance(a, b, begin, end, reach):
-    """The roots inside of an interval without waypoints, from the parabola through three of its points."""
+    """The roots inside an interval without waypoints, from the parabola through three of its points."""
     third = (end - begin) / 3
     f0, f1, f2 = (exact_distance2(a, b, begin + third * k / 2) for k in (1, 2, 3))
     curve, slope = 2 * (f2 - 2 * f1 + f0), -f2 + 4 * f1 - 3 * f0  # in units of `third`, from the first point
@@ -491,10 +491,10 @@ def instants_at_distance(a, b, begin, end, reach):
 
 
 def oracle(a, b, reach, hysteresis, until):
-    """When the link between two nodes changes: [(t, up)], with t = 0 if it is there at first.
+    """When the link between two nodes changes: [(t, up)], with t = 0 if they are linked at first.
 
-    Between the roots, and the times at which a leg or a presence begins or ends, nothing changes. So the middle of each
-    such interval says how things are just after its beginning.
+    Between the roots, and the times at which a leg or a presence begins or ends, nothing changes. So the state in the
+    middle of each such interval is the state just after its start.
     """
     reach = Fraction(reach)
     reaches = (reach, reach * (1 + Fraction(hysteresis)))
@@ -511,15 +511,15 @@ def oracle(a, b, reach, hysteresis, until):
         distance2 = exact_distance2(a, b, middle)
         if any(distance2 != one**2 and abs(math.sqrt(distance2) - one) < 1e-6 for one in reaches):
             raise Doubtful
-        there = a.is_there(middle) and b.is_there(middle)
-        before, linked = linked, there and distance2 <= reaches[linked] ** 2
+        present = a.is_there(middle) and b.is_there(middle)
+        before, linked = linked, present and distance2 <= reaches[linked] ** 2
         if linked != before and begin <= until:
             found.append((float(begin), linked))
     return found
 
 
 def check_against_oracle(nodes, ranges, hysteresis, until):
-    """All pairs as the oracle says; all crossings in order."""
+    """All pairs agree with the oracle; all crossings are in order."""
     found = Crossings(
         nodes, range_of=lambda a, b: ranges[a, b], max_range=max(ranges.values()), hysteresis=hysteresis, until=until
     )
@@ -550,7 +550,7 @@ def trajectories(draw, depth):
 @settings(max_examples=100, deadline=None)
 @given(st.data(), st.sampled_from([0, 0, 9]), st.sampled_from([0.0, 0.25, 1.0]))
 def test_against_the_oracle(data, depth, hysteresis):
-    """Few nodes with everything that may happen to them."""
+    """Few nodes, with all kinds of movement and presence."""
     nodes = data.draw(st.lists(trajectories(depth), min_size=2, max_size=4))
     pairs = list(itertools.combinations(range(len(nodes)), 2))
     ranges = {pair: data.draw(st.integers(2, 12)) / 2 for pair in pairs}
@@ -562,7 +562,7 @@ def test_against_the_oracle(data, depth, hysteresis):
 
 @pytest.mark.parametrize("depth", [0.0, 40.0])
 def test_wanderers_against_the_oracle(depth):
-    """More nodes in more cells, at places that are no round numbers."""
+    """More nodes in more cells, at places that are not round numbers."""
     nodes = wanderers(Random(11), nodes=14, side=60.0, until=40.0, depth=depth)
     ranges = {(a, b): 8.0 + (7 * a + b) % 9 / 2 for a, b in itertools.combinations(range(14), 2)}
     check_against_oracle(nodes, ranges, 0.1, until=40.0)

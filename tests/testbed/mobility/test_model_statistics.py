@@ -1,6 +1,6 @@
-"""Mobility models against theory: how fast nodes are, where they are and how long they pause, early and late.
+"""Mobility models against theory: speeds, places and pauses of nodes, at the start and at the end of a run.
 
-Every expectation is computed here, apart from the models. A tolerance is four standard errors.
+Every expectation is computed here, independently of the models. A tolerance is four standard errors.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from testbed.mobility.gauss_markov import GaussMarkov
 from testbed.mobility.group import Group
 from testbed.mobility.levy_walk import LevyWalk
 from testbed.mobility.manhattan import Manhattan
-from testbed.mobility.model import Model
+from testbed.mobility.model import MobilityModel
 from testbed.mobility.random_direction import RandomDirection
 from testbed.mobility.random_walk import RandomWalk
 from testbed.mobility.random_waypoint import RandomWaypoint
@@ -44,7 +44,7 @@ MEAN_DISTANCE_IN_UNIT_CUBE = 0.6617071822
 
 
 def run(
-    model: Model, nodes: int, duration: float, area: Area = SQUARE, start: Position | None = None, seed: int = 1
+    model: MobilityModel, nodes: int, duration: float, area: Area = SQUARE, start: Position | None = None, seed: int = 1
 ) -> list[Trajectory]:
     starts = None if start is None else [start] * nodes
     return model.trajectories(starts, nodes, area, duration, Streams(seed, 0))
@@ -57,13 +57,13 @@ STATIONARY_SPEED = (20 - 1) / math.log(20 / 1)
 
 
 def test_random_waypoint_speed_does_not_decay() -> None:
-    """Met at an arbitrary time, the mean speed is (high - low) / ln(high / low), 6.3 m/s here, and not 10.5."""
+    """At an arbitrary time, the mean speed is (high - low) / ln(high / low), 6.3 m/s here, and not 10.5."""
     for found in start_and_end(run(SLOW_TO_FAST, 2500, 2000.0)):
         assert_mean([speed(leg) for leg in found], STATIONARY_SPEED)
 
 
 def test_random_waypoint_speed_decays_from_a_placement() -> None:
-    """What the steady state is for: nodes that set out together begin at the mean of all speeds, and slow down."""
+    """Why the steady state is needed: nodes that start together have the mean of all speeds at first, and slow down."""
     start, end = start_and_end(run(SLOW_TO_FAST, 1000, 5000.0, start=Position(500, 500)))
     assert_mean([speed(leg) for leg in start], 10.5)
     assert_mean([speed(leg) for leg in end], STATIONARY_SPEED)
@@ -87,7 +87,7 @@ def spread_on_random_legs(width: float, height: float, steps: int = 60) -> float
 
 
 def test_random_waypoint_crowds_the_middle() -> None:
-    """Squared distances from the middle, along both sides of a rectangle; spread evenly they were size^2 / 12."""
+    """Squared distances from the middle, along both sides of a rectangle; uniform places would give size^2 / 12."""
     area, duration = Area(1000.0, 400.0), 1000.0
     trajectories = run(RandomWaypoint(speed=[5, 20]), 2500, duration, area)
     along_x, along_y = spread_on_random_legs(1000, 400), spread_on_random_legs(400, 1000)
@@ -115,7 +115,7 @@ def test_random_waypoint_pauses(area: Area, mean_distance: float) -> None:
 
 @pytest.mark.parametrize("model", [RandomWaypoint, RandomDirection, Manhattan])
 def test_rest_of_a_pause(model: Any) -> None:
-    """What is left of a pause at time 0 is E[pause^2] / (2 E[pause]) on average."""
+    """The rest of a pause at time 0 has the mean E[pause^2] / (2 E[pause])."""
     start, _ = start_and_end(run(model(speed=10, pause=[30, 330]), 2000, 1000.0))
     left = [b.t for a, b in start if speed((a, b)) == 0]
     assert len(left) > 1000
@@ -124,7 +124,7 @@ def test_rest_of_a_pause(model: Any) -> None:
 
 # -- uniform places ---------------------------------------------------------------------------------------------------
 
-UNIFORM: list[Model] = [
+UNIFORM: list[MobilityModel] = [
     model(boundary=boundary, **keys)
     for model, keys in [
         (RandomWalk, {"speed": [0, 60]}),
@@ -142,7 +142,7 @@ def cell(place: Position, area: Area) -> int:
 
 
 @pytest.mark.parametrize("model", UNIFORM, ids=lambda model: f"{model.kind} {model.boundary}")
-def test_places_stay_uniform(model: Model) -> None:
+def test_places_stay_uniform(model: MobilityModel) -> None:
     """Nain et al. 2005, theorem on random direction; the argument holds for every model that edges reflect or wrap."""
     area, duration = Area(1000.0, 600.0), 60.0
     trajectories = run(model, 1500, duration, area)
@@ -150,7 +150,7 @@ def test_places_stay_uniform(model: Model) -> None:
 
 
 def test_gauss_markov_heights_stay_uniform() -> None:
-    """Also where the floor and the ceiling turn the pitch."""
+    """Also where floor and ceiling reflect nodes."""
     model = GaussMarkov(mean_speed=30, pitch_deviation=20, memory=0.95, interval=3)
     heights = [path.at(60).z for path in run(model, 1500, 60.0, Area(1000.0, 1000.0, 50.0))]
     assert_uniform([min(int(z / 5), 9) for z in heights], 10)
@@ -176,15 +176,15 @@ def test_random_waypoint_is_not_uniform() -> None:
 
 
 @pytest.mark.parametrize("model", [RandomWalk(speed=[2, 10]), RandomDirection(speed=[2, 10])], ids=lambda m: m.kind)
-def test_timed_legs_keep_the_mean_of_all_speeds(model: Model) -> None:
-    """Legs of so many seconds are met at the speeds they are drawn with; pauses apart."""
+def test_timed_legs_keep_the_mean_of_all_speeds(model: MobilityModel) -> None:
+    """If the time of a leg is drawn, the speed at an arbitrary time has the law it is drawn with."""
     for found in start_and_end(run(model, 2000, 200.0)):
         assert_mean([speed(leg) for leg in found], 6)
 
 
 @pytest.mark.parametrize("model", [RandomWalk(interval=30), GaussMarkov(interval=30)], ids=lambda model: model.kind)
-def test_runs_begin_in_the_middle_of_a_step(model: Model) -> None:
-    """Nodes do not turn all at once."""
+def test_runs_begin_in_the_middle_of_a_step(model: MobilityModel) -> None:
+    """Nodes do not all turn at the same time."""
     trajectories = run(model, 1000, 30.0, Area(1e6, 1e6))
     assert_law([trajectory.waypoints[1].t for trajectory in trajectories], lambda t: t / 30)
 
@@ -196,7 +196,7 @@ def test_random_direction_pauses() -> None:
 
 
 def test_random_direction_leg_times() -> None:
-    """Exponential; and so is what is left of a leg at time 0."""
+    """Exponential; and so is the rest of a leg at time 0."""
     trajectories = run(RandomDirection(speed=1, leg_time=10, pause=1), 400, 300.0, Area(1e6, 1e6))
     found = [leg for trajectory in trajectories for leg in legs(trajectory)[:10]]  # far from the end of the run
     moving = [b.t - a.t for a, b in found if speed((a, b)) > 0]
@@ -244,13 +244,13 @@ def test_gauss_markov_memory(alpha: float, depth: float) -> None:
 
 
 def test_gauss_markov_mean_speed() -> None:
-    """Cutting speeds on both sides leaves the mean alone, also where a quarter of them is cut."""
+    """Cutting speeds on both sides does not change the mean, also where a quarter of them is cut."""
     for found in start_and_end(run(GaussMarkov(mean_speed=4, speed_deviation=3.5), 2000, 20.0)):
         assert_mean([speed(leg) for leg in found], 4)
 
 
-def test_gauss_markov_starts_spread_about_the_means() -> None:
-    """Then values far apart differ by twice the variance, on average; a start at the means would make it once."""
+def test_gauss_markov_starts_spread_around_the_means() -> None:
+    """The mean squared difference of distant values is twice the variance; a start at the means would give it once."""
     model = GaussMarkov(memory=0.5, mean_speed=10, speed_deviation=1.5, direction_deviation=20)
     start, end = start_and_end(run(model, 1000, 20.0, Area(1e6, 1e6)))
     pairs = [(velocity(a), velocity(b)) for a, b in zip(start, end, strict=True)]
@@ -261,7 +261,7 @@ def test_gauss_markov_starts_spread_about_the_means() -> None:
 
 @pytest.mark.parametrize("depth", [0.0, 200.0], ids=["edges", "floor and ceiling"])
 def test_gauss_markov_turns_before_the_edge(depth: float) -> None:
-    """With `turn`, nodes hardly ever meet an edge; with `reflect` they often do."""
+    """With `turn`, nodes hardly ever reach an edge; with `reflect` they often do."""
     area = Area(1e6, 1e6, depth) if depth else Area(600.0, 600.0)
 
     def hits(boundary: Any) -> int:
@@ -301,7 +301,7 @@ def test_levy_flights_and_pauses() -> None:
 
 
 def test_levy_steady_state() -> None:
-    """The share of nodes that fly, and how fast these are, by quadrature over flights weighted by their time."""
+    """The share of flying nodes, and their speeds, by quadrature over flights weighted by their time."""
     flights = integral(flight_density, 10, 500)
     flying = integral(lambda x: flight_density(x) * 20 * x**0.4, 10, 500) / flights
     pausing = integral(lambda t: pause_density(t) * t, 5, 300) / integral(pause_density, 5, 300)
@@ -313,7 +313,7 @@ def test_levy_steady_state() -> None:
 
 
 def test_levy_rest_of_a_pause_and_of_a_flight() -> None:
-    """What is left at time 0 has the mean E[time^2] / (2 E[time])."""
+    """The rest at time 0 has the mean E[time^2] / (2 E[time])."""
     start, _ = start_and_end(run(LEVY, 2500, 1000.0, Area(1e6, 1e6)))
     pauses = [b.t for a, b in start if speed((a, b)) == 0]
     flights = [b.t for a, b in start if speed((a, b)) > 0]
@@ -331,7 +331,7 @@ def test_levy_rest_of_a_pause_and_of_a_flight() -> None:
 
 
 def test_manhattan_streets() -> None:
-    """All streets carry as much traffic, those at the edges half; longer blocks are met more often; none slows down."""
+    """Streets have equal traffic, those at the edges half; nodes are on long blocks more often; speeds do not decay."""
     model = Manhattan(blocks=[4, 5], speed=[5, 20])
     for found in start_and_end(run(model, 2500, 200.0, Area(800.0, 300.0))):  # blocks of 200 m x 60 m
         along_x = [leg for leg in found if abs(velocity(leg)[0]) > 1]
@@ -351,7 +351,7 @@ def test_manhattan_pauses() -> None:
 
 
 def test_manhattan_turns() -> None:
-    """At crossings inside the map nodes turn as often as they are told to, and to either side whatever the last was."""
+    """At crossings inside the map nodes turn with probability `turn`, to either side independently of the last turn."""
     sides = []
     for trajectory in run(Manhattan(blocks=[10, 10], turn=0.3), 60, 500.0):
         for before, after in pairwise(legs(trajectory)):
@@ -367,7 +367,7 @@ def test_manhattan_turns() -> None:
 
 
 def test_groups_move_as_one_in_steady_state() -> None:
-    """Reference points have the speeds of random waypoint in steady state, and so have members relative to them."""
+    """Reference points have the steady-state speeds of random waypoint, and so have members relative to them."""
     model, streams = Group(groups=1000, radius=50, speed=[2, 20], member_speed=[0.5, 4]), Streams(1, 0)
     references = start_and_end(model.references(None, SQUARE, 600.0, streams))
     members = start_and_end(model.trajectories(None, 1000, SQUARE, 600.0, streams))
@@ -392,8 +392,8 @@ def spread_in_a_disc(steps: int = 200) -> float:
     return sum(w * r * r for w, r in zip(weights, points, strict=True)) / sum(weights)
 
 
-def test_members_spread_about_their_reference_point() -> None:
-    """As random waypoint does in a disc, which is less than evenly: then half the square of the radius."""
+def test_members_spread_around_their_reference_point() -> None:
+    """As random waypoint in a disc, nearer to the middle than uniform places, which give radius^2 / 2."""
     model, streams = Group(groups=1000, radius=50, member_speed=[2, 4]), Streams(1, 0)
     references = model.references(None, SQUARE, 100.0, streams)
     members = model.trajectories(None, 1000, SQUARE, 100.0, streams)
@@ -404,7 +404,7 @@ def test_members_spread_about_their_reference_point() -> None:
 
 @pytest.mark.parametrize(("stay", "mean"), [(1.0, 20.0), (0.0, 50.0)], ids=["local", "roaming"])
 def test_community_legs(stay: float, mean: float) -> None:
-    """Exponential in length, with a mean for those at home and another for those elsewhere."""
+    """Exponential in length, with one mean for local legs and another for roaming ones."""
     period = Period(duration=1000, stay=stay, roam=1 - stay)
     model = Community(side=1e5, periods=[period], local_leg=20, roaming_leg=50, speed=10, pause=1)
     found = [leg for path in run(model, 100, 1000.0, Area(1e6, 1e6)) for leg in legs(path)[:20]]
@@ -412,9 +412,9 @@ def test_community_legs(stay: float, mean: float) -> None:
 
 
 def test_community_epochs() -> None:
-    """Local and roaming epochs alternate by a chain of two states, whose long-run share of local ones is known.
+    """Local and roaming epochs are a chain of two states, whose long-run share of local ones is known.
 
-    Homes of a metre in a kilometre tell the one from the other by where a node pauses; each epoch ends with a pause.
+    Homes of a metre in a kilometre: where a node pauses shows the kind of epoch; each epoch ends with a pause.
     """
     streams, duration = Streams(1, 0), 15_000.0
     stay, roam = 0.7, 0.4
@@ -431,6 +431,6 @@ def test_community_epochs() -> None:
         if speed((a, b)) == 0
     ]
     memory, local = stay + roam - 1, (1 - roam) / (2 - stay - roam)
-    effective = round(len(at_home) * (1 - memory) / (1 + memory))  # as many independent epochs tell as much
+    effective = round(len(at_home) * (1 - memory) / (1 + memory))  # independent epochs with the same error
     assert len(at_home) > 5_000
     assert_share(round(fmean(at_home) * effective), effective, local)

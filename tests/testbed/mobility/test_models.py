@@ -1,4 +1,4 @@
-"""What holds for every mobility model and any parameters, and what each promises of its own paths."""
+"""Properties of every mobility model with any parameters, and the special properties of each model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from testbed.mobility.group import Group
 from testbed.mobility.legs import Path, Velocity, between, cut, drift
 from testbed.mobility.levy_walk import LevyWalk
 from testbed.mobility.manhattan import Manhattan
-from testbed.mobility.model import Model
+from testbed.mobility.model import MobilityModel
 from testbed.mobility.placement import UniformPlacement
 from testbed.mobility.random_direction import RandomDirection
 from testbed.mobility.random_walk import RandomWalk
@@ -46,7 +46,7 @@ SPEEDS, PAUSES, SHARES = ranges(0.1, 40), ranges(0, 30) | st.just([0, 0]), st.fl
 BOUNDARIES = st.sampled_from(["reflect", "wrap", "stop"])
 PERIODS = st.lists(st.builds(Period, duration=st.floats(1, 50), stay=SHARES, roam=SHARES), min_size=1, max_size=3)
 
-ANY: dict[str, st.SearchStrategy[Model]] = {
+ANY: dict[str, st.SearchStrategy[MobilityModel]] = {
     "static": st.builds(Static),
     "random-waypoint": st.builds(RandomWaypoint, speed=SPEEDS, pause=PAUSES),
     "random-walk": st.builds(RandomWalk, speed=ranges(0, 40), interval=st.floats(0.5, 60), boundary=BOUNDARIES),
@@ -78,7 +78,7 @@ ANY: dict[str, st.SearchStrategy[Model]] = {
 
 
 def fastest(model: Any) -> float:
-    """No node is ever faster."""
+    """An upper bound of the speed of every node."""
     match model.kind:
         case "static":
             return 0.0
@@ -93,7 +93,7 @@ def fastest(model: Any) -> float:
 
 
 def slowest(model: Any) -> float:
-    """No node that moves is ever slower."""
+    """A lower bound of the speed of every node that moves."""
     if model.kind == "levy-walk":
         return model.flight.low**model.speed_exponent / model.slowness
     return 0.0 if model.kind in ("static", "gauss-markov", "group") else model.speed.low
@@ -101,9 +101,9 @@ def slowest(model: Any) -> float:
 
 @dataclass(frozen=True)
 class Run:
-    """What a model is asked for."""
+    """The arguments of a call of `trajectories`."""
 
-    model: Model
+    model: MobilityModel
     area: Area
     duration: float
     nodes: int
@@ -112,7 +112,7 @@ class Run:
 
     @property
     def starts(self) -> list[Position] | None:
-        """Some places, near each other and in the middle for groups; none, if the model is to choose."""
+        """Some places, for groups near each other and in the middle; None if the model chooses the starts."""
         if not self.is_placed:
             return None
         places = UniformPlacement().positions(self.nodes, self.area, Random(self.seed))
@@ -122,7 +122,7 @@ class Run:
         return [between(middle, place, self.model.radius / (2 * math.hypot(*self.area))) for place in places]
 
     def trajectories(self, duration: float | None = None) -> list[Trajectory]:
-        """What it gives."""
+        """The paths of the model."""
         streams = Streams(self.seed, 0)
         return self.model.trajectories(self.starts, self.nodes, self.area, duration or self.duration, streams)
 
@@ -179,7 +179,7 @@ def check_path(trajectory: Trajectory, run: Run) -> None:
 
 
 def check_jump(a: Waypoint, b: Waypoint, run: Run) -> None:
-    """Jumps are from edge to edge; steps that are too short for the clock are next to none."""
+    """Jumps are from edge to edge, or shorter than a micrometre, by rounding of times."""
     if math.dist(a[1:], b[1:]) > 1e-6:
         assert getattr(run.model, "boundary", None) == "wrap"
         moved = [(start, end, size) for start, end, size in zip(a[1:], b[1:], run.area, strict=True) if start != end]
@@ -194,7 +194,7 @@ def check_prefix(found: list[Trajectory], longer: list[Trajectory], run: Run) ->
 
 @pytest.mark.parametrize("kind", ANY)
 def test_a_node_does_not_depend_on_how_many_there_are(kind: str) -> None:
-    """Each draws from a stream of its own."""
+    """Each node draws from its own random stream."""
     few, many = (Run(MODELS[kind](), SQUARE, 200.0, nodes, False, 7).trajectories() for nodes in (5, 8))
     assert many[:5] == few
     assert len(set(many)) == 8
@@ -202,26 +202,26 @@ def test_a_node_does_not_depend_on_how_many_there_are(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ANY)
 def test_another_seed_gives_other_paths(kind: str) -> None:
-    """To every node, if the model chooses the start, and if it does not."""
+    """For every node, whether the model chooses the start or not."""
     for is_placed in (False, True):
         one, another = (Run(MODELS[kind](), SQUARE, 200.0, 5, is_placed, seed).trajectories() for seed in (1, 2))
         assert not set(one) & set(another)
 
 
-def test_no_two_places_of_a_region_are_further_apart_than_its_diameter() -> None:
-    """Or legs would not be drawn by their lengths; and some are nearly as far apart."""
+def test_no_two_places_of_a_region_are_farther_apart_than_its_diameter() -> None:
+    """Otherwise legs would not be drawn by their lengths; and some places are nearly as far apart."""
     rng, box = Random(1), Box(Position(-3, -4), Position(3, 4))
     for region in (box, Ball(3, box), Ball(3, Box(Position(-3, -3, -3), Position(3, 3, 3)))):
         places = [region.uniform(rng) for _ in range(300)]
-        furthest = max(math.dist(a, b) for a in places for b in places)
-        assert 0.9 * region.diameter < furthest <= region.diameter
+        farthest = max(math.dist(a, b) for a in places for b in places)
+        assert 0.9 * region.diameter < farthest <= region.diameter
 
 
 # -- each model's own -------------------------------------------------------------------------------------------------
 
 
 def test_static_stays() -> None:
-    """At the start, until the end."""
+    """At its start, until the end of the run."""
     (path,) = Static().trajectories([Position(1, 2)], 1, SQUARE, 10.0, Streams(1, 0))
     assert path.waypoints == (Waypoint(0.0, 1, 2), Waypoint(10.0, 1, 2))
 
@@ -229,7 +229,7 @@ def test_static_stays() -> None:
 @settings(max_examples=60, deadline=None)
 @given(run=runs("group"), t=st.floats(0, 1))
 def test_members_stay_with_their_group(run: Run, t: float) -> None:
-    """At every waypoint of theirs, and at any time between: within the radius, in the plane and in space."""
+    """Within the radius at every waypoint, and at any time between, in the plane and in space."""
     model, streams = run.model, Streams(run.seed, 0)
     assert isinstance(model, Group)
     references = model.references(run.starts, run.area, run.duration, streams)
@@ -241,7 +241,7 @@ def test_members_stay_with_their_group(run: Run, t: float) -> None:
 
 
 def test_members_use_the_radius() -> None:
-    """They do not sit on the reference point: some are in the outer half of the disc, also where the area is narrow."""
+    """Members spread over the disc: some are in its outer half, also where the area is narrow."""
     for area in (SQUARE, Area(1000.0, 60.0)):
         model, streams = Group(groups=1, radius=50), Streams(1, 0)
         (reference,) = model.references(None, area, 1.0, streams)
@@ -258,7 +258,7 @@ def test_scattered_starts_are_no_group() -> None:
 
 
 def test_a_group_needs_room() -> None:
-    """A radius that fills the area leaves the reference point nowhere to go."""
+    """With a radius that fills the area, the reference point cannot move."""
     with pytest.raises(ValueError, match=r"^a radius of 500 m in an area of 1000 m x 900 m: .*half of the longer side"):
         Group(radius=500).trajectories(None, 1, Area(1000.0, 900.0), 1.0, Streams(1, 0))
 
@@ -266,7 +266,7 @@ def test_a_group_needs_room() -> None:
 @settings(max_examples=60, deadline=None)
 @given(run=runs("manhattan"))
 def test_manhattan_stays_on_streets(run: Run) -> None:
-    """At every waypoint and between; and nobody turns round but at the edges of the map."""
+    """At every waypoint and between; and nodes turn around only at the edges of the map."""
     columns, rows = run.model.blocks  # type: ignore[attr-defined]
     width, height = run.area.width / columns, run.area.height / rows
 
@@ -295,8 +295,8 @@ def test_manhattan_starts_on_the_nearest_street() -> None:
     assert paths[2].waypoints[1][1:3] in [(1000, 900), (900, 1000)]
 
 
-def test_straight_on_turns_round_at_the_edges() -> None:
-    """Without turns a node goes to and fro on one street."""
+def test_straight_on_turns_around_at_the_edges() -> None:
+    """Without turns a node goes back and forth on one street."""
     (path,) = Manhattan(turn=0, speed=100).trajectories([Position(500, 420)], 1, SQUARE, 40.0, Streams(1, 0))
     assert {waypoint.x for waypoint in path.waypoints} == {500}
     assert {0, 1000} <= {waypoint.y for waypoint in path.waypoints}
@@ -339,7 +339,7 @@ def test_gauss_markov_uses_the_depth() -> None:
 
 
 def test_an_area_without_height_is_refused() -> None:
-    """Nobody could move in it, and random waypoint would look for a leg for ever."""
+    """No node could move in it, and random waypoint would draw legs without end."""
     with pytest.raises(ValueError, match=r"^an area of 10 x 0 x 0 m: nodes move in width and height$"):
         RandomWaypoint().trajectories(None, 1, Area(10.0, 0.0), 1.0, Streams(1, 0))
 
@@ -361,14 +361,14 @@ def drifted(boundary: Any, to: Velocity, seconds: float, x: float = 90, y: float
 
 
 def test_reflect() -> None:
-    """Off the right edge after 1 s, off the upper one after 3, ending with both ways turned."""
+    """At the right edge after 1 s, at the upper one after 3 s; at the end both components are reversed."""
     found, after = drifted("reflect", Velocity(10, 10), 4)
     assert found == [(1, 100, 30, 0), (3, 80, 50, 0), (4, 70, 40, 0)]
     assert after == (-10, -10, 0)
 
 
 def test_wrap() -> None:
-    """A jump to the opposite edge at the time of the hit, and on."""
+    """A jump to the opposite edge when an edge is reached, and on from there."""
     found, after = drifted("wrap", Velocity(10, 10), 4)
     assert found == [(1, 100, 30, 0), (1, 0, 30, 0), (3, 20, 50, 0), (3, 20, 0, 0), (4, 30, 10, 0)]
     assert after == (10, 10, 0)
@@ -380,7 +380,7 @@ def test_stop() -> None:
 
 
 def test_a_rounding_error_outside_is_at_the_edge() -> None:
-    """And no reason to go back in time, however slowly the node drifts away."""
+    """And time does not go backwards, however slowly the node moves away."""
     found, _ = drifted("reflect", Velocity(1e-6, 1), 4, x=100 + 1e-7)
     assert [waypoint[:2] for waypoint in found] == [(0, 100), (4, pytest.approx(100, abs=1e-5))]
 
@@ -404,7 +404,7 @@ def parse(value: Any, of: Any = Mobility) -> Any:
 
 
 def complaint(value: Any, of: Any = Mobility) -> tuple[str, str, str]:
-    """The key, what was found there and what is allowed, of the first thing that is wrong."""
+    """The first error: its key, what was found there and what is allowed."""
     with pytest.raises(ValidationError) as caught:
         parse(value, of)
     first = caught.value.errors()[0]
@@ -415,7 +415,7 @@ def complaint(value: Any, of: Any = Mobility) -> tuple[str, str, str]:
 
 
 def test_no_model_is_forgotten_here() -> None:
-    """All that draw their paths; a trace has its own tests."""
+    """All models that draw their paths are here; a trace has its own tests."""
     assert {*ANY, "trace"} == set(MODELS)
 
 
@@ -431,7 +431,7 @@ def test_the_registry_is_complete(registry: dict[str, Any], union: Any) -> None:
 
 @pytest.mark.parametrize("kind", ANY)
 def test_a_kind_alone_takes_the_defaults(kind: str) -> None:
-    """And what is written out is read back as it was."""
+    """And a model that is written out is read back unchanged."""
     model = parse(kind)
     assert model == MODELS[kind]()
     written = model.model_dump()
@@ -440,7 +440,7 @@ def test_a_kind_alone_takes_the_defaults(kind: str) -> None:
 
 
 def test_a_range_may_be_one_number() -> None:
-    """Which is both its ends."""
+    """It is both ends of the range."""
     assert parse({"kind": "random-waypoint", "speed": 5, "pause": [1, 2]}).model_dump() == {
         "kind": "random-waypoint", "speed": [5.0, 5.0], "pause": [1.0, 2.0],
     }  # fmt: skip
@@ -449,7 +449,7 @@ def test_a_range_may_be_one_number() -> None:
 @pytest.mark.parametrize("kind", ["random-waypoint", "manhattan", "community", "group"])
 @pytest.mark.parametrize("speed", [0, [0, 10]])
 def test_a_lowest_speed_of_0_is_refused(kind: str, speed: Any) -> None:
-    """Where legs are measured in metres; and the reason is given."""
+    """For models that draw legs in metres; and the reason is given."""
     key, found, allowed = complaint({"kind": kind, "speed": speed})
     assert (key, found) == ("speed", str(speed))
     assert "0.001 to 10000 m/s: " in allowed
@@ -457,7 +457,7 @@ def test_a_lowest_speed_of_0_is_refused(kind: str, speed: Any) -> None:
 
 
 def test_a_lowest_speed_of_0_is_fine_where_legs_are_timed() -> None:
-    """They end, however slow."""
+    """Such legs end, however slow they are."""
     for kind in ("random-walk", "random-direction"):
         assert parse({"kind": kind, "speed": [0, 10]}).speed.low == 0
 

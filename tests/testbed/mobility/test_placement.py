@@ -32,7 +32,7 @@ def flat(positions: list[Position]) -> list[tuple[float, float]]:
 
 
 def test_a_grid_fills_the_area() -> None:
-    """Each node in the middle of a cell of its own, row by row; the last row may be short."""
+    """Each node in the middle of its own cell, row by row; the last row may be short."""
     assert flat(placed(4, kind="grid")) == [(250, 250), (750, 250), (250, 750), (750, 750)]
     assert flat(placed(3, Area(300.0, 100.0), kind="grid")) == [(50, 50), (150, 50), (250, 50)]
     assert flat(placed(3, Area(100.0, 300.0), kind="grid")) == [(50, 50), (50, 150), (50, 250)]
@@ -50,7 +50,7 @@ def test_a_grid_with_a_spacing_is_square_in_the_middle() -> None:
 
 
 def test_a_line() -> None:
-    """Across the area, with a spacing about the middle, or between two places."""
+    """Across the area, with a spacing around the middle, or between two places."""
     assert flat(placed(3, kind="line")) == [(0, 500), (500, 500), (1000, 500)]
     assert flat(placed(3, kind="line", spacing=50)) == [(450, 500), (500, 500), (550, 500)]
     assert flat(placed(3, kind="line", start=[0, 10], end=[100, 30])) == [(0, 10), (50, 20), (100, 30)]
@@ -60,7 +60,7 @@ def test_a_line() -> None:
 
 
 def test_a_ring() -> None:
-    """Evenly, against the clock; as wide as fits, if nothing is said."""
+    """Evenly, counter-clockwise; by default as large as fits."""
     found = placed(4, kind="ring", radius=100)
     assert [(round(x, 6), round(y, 6)) for x, y in flat(found)] == [(600, 500), (500, 600), (400, 500), (500, 400)]
     for place in placed(7, Area(1000.0, 600.0), kind="ring", centre=[200, 300]):
@@ -74,20 +74,20 @@ def test_explicit_places() -> None:
 
 
 def test_uniform_places() -> None:
-    """Sixteen equal cells have equally many nodes; an area with depth is filled."""
+    """Sixteen equal cells have equally many nodes; in an area with depth, heights are used too."""
     found = placed(4000, kind="uniform")
     assert_uniform([int(place.x // 250) + 4 * int(place.y // 250) for place in found], 16)
     assert_mean([place.z for place in placed(1000, Area(10.0, 10.0, 8.0), kind="uniform")], 4)
 
 
 def test_clusters() -> None:
-    """Nodes are normally distributed about as many centres, in turn, each axis by itself."""
+    """Nodes are normally distributed around the centres, in turn, independently on each axis."""
     found = placed(3000, Area(1e6, 1e6), kind="cluster", clusters=3, deviation=20)
     for cluster in range(3):
         for along in zip(*flat(found[cluster::3]), strict=True):
             middle = fmean(along)
             assert_mean([(value - middle) ** 2 for value in along], 400)
-    assert min(math.dist(a, b) for a, b in combinations(found[:3], 2)) > 1000, "each about a centre of its own"
+    assert min(math.dist(a, b) for a, b in combinations(found[:3], 2)) > 1000, "each around its own centre"
 
 
 def test_clusters_are_cut_to_the_area_and_not_piled_up_at_its_edges() -> None:
@@ -112,7 +112,7 @@ ANY = {
 
 @pytest.mark.parametrize("kind", PLACEMENTS)
 def test_any_placement(kind: str) -> None:
-    """Every node is in the area, and the same again with the same draws; or one line says what is allowed."""
+    """Every node is in the area, and the same draws give the same places; or one line says what is allowed."""
 
     @settings(max_examples=100, deadline=None)
     @given(ANY[kind], st.integers(1, 12), st.floats(1, 2000), st.floats(1, 2000), st.sampled_from([0.0, 1.0, 500.0]))
@@ -136,7 +136,7 @@ def test_any_placement(kind: str) -> None:
 
 
 def test_neighbours_on_a_grid_are_a_spacing_apart() -> None:
-    """None nearer, whatever the shape."""
+    """None is nearer, whatever the shape of the grid."""
     for nodes in range(2, 30):
         found = placed(nodes, kind="grid", spacing=30)
         nearest = min(math.dist(a, b) for a in found for b in found if a is not b)
@@ -184,7 +184,7 @@ def test_neighbours_on_a_grid_are_a_spacing_apart() -> None:
         ),
     ],
 )
-def test_what_does_not_fit(nodes: int, keys: dict[str, Any], line: str) -> None:
+def test_placements_that_do_not_fit(nodes: int, keys: dict[str, Any], line: str) -> None:
     """One line: what was found, and what is allowed."""
     with pytest.raises(ValueError, match=r"^") as caught:
         placed(nodes, **keys)
@@ -199,7 +199,7 @@ def test_a_line_is_given_in_one_way(keys: dict[str, Any]) -> None:
 
 
 def test_a_kind_alone_takes_the_defaults() -> None:
-    """And what is written out is read back as it was."""
+    """And a placement that is written out is read back unchanged."""
     adapter: TypeAdapter[Any] = TypeAdapter(Placement)
     for kind, section in PLACEMENTS.items():
         if kind != "explicit":

@@ -12,7 +12,7 @@ RANDOM = {"kind": "random", "connectivity": 0.5, "link_change_rate": 0.1}
 
 
 def links_after(run, t: float) -> set[frozenset[int]]:
-    """The links that are up at a time, as both ends have been told."""
+    """The links that are up at a time, according to the events of both ends."""
     links = {frozenset(link) for link in run.diary.of("start")[0]["links"]}
     for event in run.diary.of("link_up", "link_down"):
         if event["t"] <= t:
@@ -41,7 +41,7 @@ def test_a_crashed_holder_takes_the_token_with_it():
 
 
 def test_a_holder_fault_waits_for_a_holder():
-    """With the token in transit nobody holds it; the fault comes when somebody does."""
+    """With the token in transit no node holds it; the fault comes when a node does."""
     run = simulate(
         workload={"rate": 1.0, "cs_time": 0.0}, delays={"hop": 10}, drain=50.0,
         faults=[{"at": at, "kind": "crash", "holder": True} for at in (101.0, 102.5)],
@@ -62,7 +62,7 @@ def test_a_restarted_node_comes_back_empty():
     assert run.verdicts == ALL_OK
 
 
-def test_a_cut_parts_the_network_and_a_heal_joins_it():
+def test_a_cut_partitions_the_network_and_a_heal_joins_it():
     """No link crosses the cut while it lasts, whatever the link changes; afterwards the old ones are back."""
     group = {0, 1, 2}
     faults = [{"at": 100.0, "kind": "cut", "group": sorted(group)}, {"at": 200.0, "kind": "heal"}]
@@ -155,7 +155,7 @@ class Careless(Agent):
 
 
 def test_a_message_without_a_link_is_an_offence():
-    """An agent that sends to a stranger is told by the order check, not by a traceback."""
+    """An agent that sends to a node without a link to it fails the order check, and raises no exception."""
     topology = {"kind": "explicit", "links": [[0, 1]]}
     with registered(Careless):
         run = simulate(topology=topology, drain=1.0)
@@ -177,24 +177,24 @@ def test_an_agent_that_raises_is_named():
 
 
 def test_a_link_falls_even_if_the_last_message_on_it_is_lost():
-    """The hole that a lost message leaves arrives like a message, and lets the link fall."""
+    """What stands for a lost message arrives like a message, and lets the link fall."""
     topology = {"kind": "explicit", "links": [[0, 1], [1, 2], [0, 2]]}
     run = prepare(nodes=3, topology=topology, workload={"rate": 1e-9}, duration=20.0)
-    world = run.world
-    world.driver.doom(0, "LinkInfo")
-    agent = world.driver.agents[0]
+    simulation = run.simulation
+    simulation.driver.lose_next(0, "LinkInfo")
+    agent = simulation.driver.agents[0]
     agent.send(1, LinkInfo(agent.my_height))
-    world.driver._apply(agent)
-    world.links.down(0, 1)
-    world.run_all(lambda share: None)
+    simulation.driver._apply(agent)
+    simulation.links.down(0, 1)
+    simulation.run_all(lambda share: None)
     assert [(event["t"], event["lag"]) for event in run.diary.of("link_down")] == [(1.0, 10**9)] * 2
     assert [event["type"] for event in run.diary.of("lost")] == ["LinkInfo"]
 
 
-# -- crashes, and what was planned for the dead -----------------------------------------------------------------------
+# -- crashes, and what was planned for crashed nodes ------------------------------------------------------------------
 
 
-def test_a_timer_dies_with_its_node():
+def test_a_crash_cancels_the_timers_of_its_node():
     """Set at t = 10 for t = 50; its node crashes and is back before that, and knows of no timer."""
     faults = [{"at": 10.0, "kind": "cut", "group": [1, 2]}, {"at": 20.0, "kind": "crash", "node": 1},
               {"at": 49.0, "kind": "restart", "node": 1}]  # fmt: skip
@@ -206,7 +206,7 @@ def test_a_timer_dies_with_its_node():
 
 @pytest.mark.parametrize("again", [[], [{"at": 20.0, "kind": "restart", "node": 3}]])
 def test_a_crash_before_the_load_begins(again):
-    """Over radio links the load begins with the end of the warmup, for those who are alive then, and once."""
+    """Over radio links the load begins with the end of the warmup, for nodes that run then, and once."""
     faults = [{"at": 10.0, "kind": "crash", "node": 3}, *again]
     run = simulate(links={"kind": "radio"}, warmup=50.0, duration=200.0, drain=300.0, faults=faults,
                    algorithm={"name": "krl", "k": 2})  # fmt: skip
@@ -217,7 +217,7 @@ def test_a_crash_before_the_load_begins(again):
 
 
 def test_a_unit_that_a_fault_took_is_not_kept_because_its_receiver_crashes():
-    """The hole on the link goes with the crash; the unit was lost before."""
+    """What stands for it on the link goes with the crash; the unit was lost before."""
     scenario = {"nodes": 2, "topology": "complete", "delays": {"hop": 10.0}, "workload": {"rate": 0.5},
                 "duration": 60.0, "drain": 20.0}  # fmt: skip
     first = next(event for event in simulate(**scenario).diary.of("send") if event["units"])
@@ -233,10 +233,10 @@ def test_a_unit_that_a_fault_took_is_not_kept_because_its_receiver_crashes():
 
 
 def test_entries_that_never_come():
-    """Everybody has crashed, and nobody waits."""
+    """Every node has crashed, and no request is pending."""
     faults = [{"at": 10.0, "kind": "crash", "node": 0}, {"at": 11.0, "kind": "crash", "node": 1}]
     run = simulate(nodes=2, topology="complete", entries=50, faults=faults, drain=100.0)
-    assert run.diary.events[-1]["reason"] == "nobody is left who could enter"
+    assert run.diary.events[-1]["reason"] == "no node is left that could enter"
 
 
 def test_entries_without_any_drain():

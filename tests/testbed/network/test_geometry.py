@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from analysis.events import TICKS
+from agents.contract import TICKS
+from testbed.backends.repetition import make_geometry
 from testbed.cli.main import main
 from testbed.errors import InputError
-from testbed.network.geometry import Geometry
 from testbed.mobility.traces.formats import read
-from testbed.scenario.schema import Scenario, load
 from testbed.randomness import Streams
+from testbed.scenario.loader import load
+from testbed.scenario.schema import Scenario
 from tests.conftest import PROJECT
 from tests.testbed.simulate import ALL_OK, Simulated, simulate
 
@@ -68,7 +69,7 @@ def test_radios_too_weak_to_be_heard_make_no_links():
     places = {"kind": "explicit", "places": [[5, 5], [5, 5]]}
     data = {**WALK, "nodes": 2, "placement": places, "mobility": "static", "radio": {"tx_power_dbm": -100}}
     scenario = Scenario.model_validate({"name": "t", "duration": 9.0, "algorithm": "rl", **data})
-    geometry = Geometry(scenario, Streams(1, 0))
+    geometry = make_geometry(scenario, Streams(1, 0))
     assert geometry.air.range_m(0, 1) == 0.0
     assert geometry.crossings().initial_links() == []
 
@@ -76,7 +77,7 @@ def test_radios_too_weak_to_be_heard_make_no_links():
 def test_every_link_change_is_at_the_range():
     """Less its lag, a link falls when its ends are 120 m apart, and it forms then."""
     run = walk()
-    trajectories = run.world.geometry.trajectories
+    trajectories = run.simulation.geometry.trajectories
     changes = run.diary.of("link_up", "link_down")
     assert len(changes) > 40
     for event in changes:
@@ -92,7 +93,7 @@ def test_the_same_waypoints_for_every_algorithm():
 
     def waypoints(repetition: int = 0, **keys) -> list:
         scenario = Scenario.model_validate({"name": "t", "duration": 100.0, "algorithm": "rl", **WALK, **keys})
-        return Geometry(scenario, Streams(scenario.seed, repetition)).trajectories
+        return make_geometry(scenario, Streams(scenario.seed, repetition)).trajectories
 
     assert waypoints() == waypoints(algorithm="krlf") == waypoints(workload={"rate": 9.0})
     assert waypoints() != waypoints(seed=2)
@@ -115,11 +116,11 @@ def test_link_changes_do_not_depend_on_traffic():
 @pytest.mark.parametrize("name", ["rl", "krl", "krlf", "krlf-adaptive", "raymond-tree"])
 @pytest.mark.parametrize("seed", range(3))
 def test_what_has_not_arrived_comes_back(name, seed):
-    """Hops that take longer than a link is kept: nothing is lost, nobody starves who can reach a token."""
+    """Hops that take longer than a link is kept: nothing is lost, and no node that can reach a token starves."""
     topology = {"kind": "geometric", "max_lag": 0.5}
     run = walk(algorithm=name, seed=seed, topology=topology, delays={"hop": 2.0}, workload={"rate": 0.2})
     assert max(event["lag"] for event in run.diary.of("link_down")) == TICKS // 2
-    if name != "raymond-tree":  # its packets take another way, and nobody hears of it
+    if name != "raymond-tree":  # its messages take another path, and none is returned
         assert run.diary.of("return")
     assert run.verdicts == ALL_OK
 
@@ -132,7 +133,7 @@ def test_a_link_falls_as_soon_as_it_is_empty():
 
 
 def test_a_token_that_comes_back_is_used(tmp_path):
-    """The token is on its way when the nodes part: it comes back, and whoever holds it goes on."""
+    """The token is in transit when the link falls: it comes back, and the node that holds it then goes on."""
     topology = {"kind": "geometric", "max_lag": 0.0}
     came_back = 0
     for seed in range(10):
@@ -151,7 +152,7 @@ def test_a_token_that_comes_back_is_used(tmp_path):
 # -- nodes that come and go --------------------------------------------------------------------------------------------
 
 
-def test_nodes_that_are_not_there_neither_ask_nor_count(tmp_path):
+def test_absent_nodes_make_no_requests_and_do_not_count(tmp_path):
     """Node 2 comes at t = 10 and leaves at t = 30, always within range of the others."""
     file = _cars(tmp_path)
     run = leaving(tmp_path, nodes=3, mobility={"kind": "trace", "file": str(file)}, workload={"rate": 1.0},
@@ -165,12 +166,12 @@ def test_nodes_that_are_not_there_neither_ask_nor_count(tmp_path):
     assert run.verdicts == ALL_OK
 
 
-def test_a_node_that_left_while_it_waited_keeps_nobody(tmp_path):
+def test_a_node_that_left_while_it_waited_does_not_prolong_the_run(tmp_path):
     """The third car leaves in the middle of a request; the run ends when the others are served."""
     for seed in range(6):
         run = leaving(tmp_path, nodes=3, mobility={"kind": "trace", "file": str(_cars(tmp_path))}, seed=seed,
                       workload={"rate": 1.0, "cs_time": 2.0}, duration=60.0)  # fmt: skip
-        assert run.diary.events[-1]["reason"] in ("every request served", "nobody is left who could be served")
+        assert run.diary.events[-1]["reason"] in ("every request served", "no pending request can be served")
         assert run.diary.events[-1]["t"] < 80
         assert run.verdicts == ALL_OK
 
@@ -235,7 +236,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_what_cannot_be_is_refused(case, tmp_path, capsys):
+def test_impossible_geometries_are_refused(case, tmp_path, capsys):
     """One line, exit code 2, and nothing has started."""
     changes, words = BROKEN[case]
     data = {"name": "broken", "algorithm": "rl", "duration": 100.0, **WALK, **changes}
@@ -269,7 +270,7 @@ def climbing(folder: Path, propagation: str, rows: str, **keys) -> Path:
 
 @pytest.mark.parametrize("case", HEIGHTS)
 def test_heights_of_a_trace_that_have_no_one_range_are_refused(case, tmp_path, capsys):
-    """Whenever in the run: links would be those of the height that the node began at, or the loss be no number."""
+    """At any time of the run: links would be those of the height at the start, or the loss would be no number."""
     propagation, rows, words = HEIGHTS[case]
     path = climbing(tmp_path, propagation, rows)
     assert main(["run", str(path), "--out", str(tmp_path / "runs")]) == 2
@@ -295,14 +296,14 @@ def test_heights_that_make_no_difference_are_not_refused(propagation, rows, tmp_
 
 @pytest.mark.parametrize("propagation", ["two-ray", "itu-indoor"])
 def test_models_that_climb_later_are_refused_by_every_repetition(propagation):
-    """In the moment that a scenario is checked for, everyone pauses."""
+    """In the moment for which a scenario is checked, every node pauses."""
     mobility = {"kind": "random-waypoint", "speed": [20, 60], "pause": 400}
     data = {**WALK, "nodes": 2, "area": [300, 300, 30], "mobility": mobility}
     data["radio"] = {"range": 60, "propagation": propagation}
     scenario = Scenario.model_validate({"name": "t", "duration": 1000.0, "algorithm": "rl", **data})
     for repetition in range(2):
         with pytest.raises(InputError, match=r"^t: mobility: found node 0, which goes from z = .*; allowed: nodes"):
-            Geometry(scenario, Streams(scenario.seed, repetition))
+            make_geometry(scenario, Streams(scenario.seed, repetition))
 
 
 # -- what is logged ----------------------------------------------------------------------------------------------------
@@ -331,7 +332,7 @@ def test_positions_are_logged(scenario_file, tmp_path):
     scenario = load(scenario_file)
     for repetition in (0, 1):
         logged = read(folder / f"rep-00{repetition}" / "positions.csv").trajectories
-        moved = Geometry(scenario, Streams(scenario.seed, repetition)).trajectories
+        moved = make_geometry(scenario, Streams(scenario.seed, repetition)).trajectories
         for t in (0.0, 7.7, 33.3, 60.0):
             for a, b in zip(logged, moved, strict=True):
                 assert math.dist(a.at(t), b.at(t)) < 1e-3
@@ -393,7 +394,7 @@ def test_mobility_tells_what_the_movement_is_like(tmp_path, capsys):
     assert found["time_partitioned"] == pytest.approx(30 / 50)
 
 
-def test_mobility_leaves_out_who_is_not_there(tmp_path, capsys):
+def test_mobility_leaves_out_absent_nodes(tmp_path, capsys):
     """A third car comes for 20 of 60 seconds, always within range of the others: there is one component throughout."""
     data = {"name": "t", "algorithm": "rl", "nodes": 3, "duration": 60.0, "topology": "geometric",
             "mobility": {"kind": "trace", "file": _cars(tmp_path).name},
@@ -404,7 +405,7 @@ def test_mobility_leaves_out_who_is_not_there(tmp_path, capsys):
     assert (found["components"], found["time_partitioned"]) == (1, 0)
 
 
-def test_mobility_measures_speeds_of_who_is_there(tmp_path, capsys):
+def test_mobility_measures_speeds_of_present_nodes(tmp_path, capsys):
     """By hand: of a leg at 10 m/s, 10 of its 40 seconds; of one at 20 m/s, nothing; and 60 seconds of standing."""
     rows = "0,0,0,0,,\n1,0,0,0,30,40\n1,40,400,0,,\n2,0,0,0,40,\n2,40,800,0,,\n"
     (tmp_path / "late.csv").write_text(f"node,t,x,y,appears,leaves\n{rows}")
@@ -475,7 +476,7 @@ def test_every_scenario_of_the_library_is_as_it_expects(path, tmp_path):
 
 
 def test_a_geometry_needs_a_radio():
-    """Nodes that nobody asked about have one of the standard's, and stand still."""
+    """By default, nodes have the standard's radio and do not move."""
     scenario = Scenario.model_validate(
         {"name": "t", "algorithm": "rl", "nodes": 4, "topology": "geometric", "area": [10, 10], "duration": 1.0,
          "workload": {"rate": 1.0}}

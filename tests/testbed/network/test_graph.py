@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.network.graph import Graph, complete, link_of, random_connected, random_tree
+from testbed.network.graph import Graph, complete, random_connected, random_tree
+from testbed.pairs import link_of
 
 
 def is_connected(graph: Graph) -> bool:

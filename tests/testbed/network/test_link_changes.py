@@ -7,7 +7,7 @@ from tests.testbed.simulate import ALL_OK, simulate
 
 
 def final_links(run) -> int:
-    return len(run.world.graph)
+    return len(run.simulation.graph)
 
 
 def mobile(reading: str, rate: float, connectivity: float = 0.4, **keys):
@@ -34,7 +34,7 @@ def test_thinning_ends_in_little_more_than_a_tree():
     """Links that coincide with others are not replaced."""
     run = mobile("thinning", 1.0, connectivity=0.8, duration=3000.0, workload={"rate": 0.01})
     assert final_links(run) < 16
-    assert len(run.world.graph.component(0)) == 10
+    assert len(run.simulation.graph.component(0)) == 10
     assert run.verdicts == ALL_OK
 
 

@@ -1,9 +1,10 @@
-"""Ask ns-3 for received powers, error rates and receptions, and write them down for `test_against_ns3.py`.
+"""Ask ns-3 for received powers, error rates and receptions, and record them for `test_against_ns3.py`.
 
-    pip install ns3      # in an environment of its own, Python 3.11; then, in the project's root:
+    pip install ns3      # in a separate environment with Python 3.11; then, in the project's root:
     python -m tests.testbed.radio.make_ns3_points
 
-Everything is asked of ns-3's own classes through its Python bindings; nothing of this project is used.
+This writes `ns3_points.json` beside this file. All values come from ns-3's own classes through its Python bindings;
+nothing of this project is used.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ double Indoors(double frequency, int building, double distance, double zA, doubl
     Ptr<ItuR1238PropagationLossModel> model = CreateObject<ItuR1238PropagationLossModel>();
     model->SetAttribute("Frequency", DoubleValue(frequency));
     double loss = model->GetLoss(a, b);
-    Simulator::Destroy();  // and with it the building, in which the next one would stand
+    Simulator::Destroy();  // also removes the building, which would enclose the next one
     return loss;
 }
 
@@ -151,7 +152,7 @@ LOSSES: dict[str, list[tuple[str, dict[str, Any], dict[str, float]]]] = {
     ],
     "range": [("RangePropagationLossModel", {}, {"MaxRange": 227.0})],
 }  # fmt: skip
-"""Our model; ns-3's, our parameters, and ns-3's attributes."""
+"""By our model: ns-3's model, our parameters, and ns-3's attributes."""
 MODES: dict[float, str] = {
     1.0: "DsssRate1Mbps", 2.0: "DsssRate2Mbps", 5.5: "DsssRate5_5Mbps", 11.0: "DsssRate11Mbps",
     **{float(mbps): f"ErpOfdmRate{mbps}Mbps" for mbps in (6, 9, 12, 18, 24, 36, 48, 54)},
@@ -194,7 +195,7 @@ def ask() -> dict[str, dict[str, list[Any]]]:
 
 
 def received(points: Any) -> Iterator[Row]:
-    """Powers of 16 dBm at distances, on the ground and, for the model that minds, above it."""
+    """Received powers at distances, sent with 16 dBm, on the ground and, for two-ray, above it."""
     for kind, cases in LOSSES.items():
         for model, parameters, attributes in cases:
             for z_a, z_b in [(0.0, 0.0), (1.0, 4.0)] if kind == "two-ray" else [(0.0, 0.0)]:
@@ -222,14 +223,14 @@ def indoors(points: Any) -> Iterator[Row]:
 
 
 def faded(points: Any) -> Iterator[Row]:
-    """How often Nakagami fading with ns-3's default shapes gives a gain less than so much."""
+    """How often Nakagami fading with ns-3's default shapes gives less than a gain."""
     for distance in (10.0, 79.9, 80.0, 150.0, 300.0):
         for gain in (0.01, 0.1, 0.3, 0.7, 1.0, 2.0, 4.0):
             yield distance, gain, DRAWS, points.FadedBelow(distance, gain, DRAWS)
 
 
 def chunks(points: Any) -> Iterator[Row]:
-    """Chances that so many bits all survive."""
+    """Probabilities that all of so many bits are right."""
     for mbps in MODES:
         half = half_db(points, NIST, mbps)
         for snr_db in (round(half + offset, 2) for offset in (-3.0, -1.0, -0.4, 0.0, 0.4, 1.0, 3.0)):
@@ -238,7 +239,7 @@ def chunks(points: Any) -> Iterator[Row]:
 
 
 def even_chances(points: Any) -> Iterator[Row]:
-    """Where 800 bits have an even chance, by the model that is used here and by the one that is ns-3's default."""
+    """Where 800 bits are right with probability one half, by the model used here and by ns-3's default."""
     for mbps in OFDM:
         yield mbps, 800, half_db(points, NIST, mbps), half_db(points, TABLE_BASED, mbps)
 
@@ -247,7 +248,7 @@ NIST, TABLE_BASED = "ns3::NistErrorRateModel", "ns3::TableBasedErrorRateModel"
 
 
 def half_db(points: Any, model: str, mbps: float) -> float:
-    """The signal-to-noise ratio at which 800 bits have an even chance."""
+    """The signal-to-noise ratio at which 800 bits are right with probability one half."""
     low, high = -20.0, 40.0
     while high - low > 1e-4:
         middle = (low + high) / 2
@@ -259,13 +260,13 @@ def half_db(points: Any, model: str, mbps: float) -> float:
 
 
 def arrivals(points: Any) -> Iterator[Row]:
-    """Frames that arrive at a station of ns-3, without its detection of preambles and with it."""
+    """Frames received by a station of ns-3, without its detection of preambles and with it."""
     for standard, rates in STANDARDS.items():
         for mbps in rates:
             half = NOISE_DBM + half_db(points, NIST, mbps)
             for power, detection in [(half - 0.5, 0), (half, 0), (half + 0.5, 0), (half, 1), (-82.01, 1), (-81.99, 1)]:
                 yield arrival(points, standard, mbps, power, NOISE_FIGURE_DB, detection)
-    noise_figure = 20.0  # enough noise for the ratio to decide what is detected, rather than the power
+    noise_figure = 20.0  # so much noise that detection depends on the ratio, not on the power
     for offset in (3.99, 4.01):
         power = NOISE_DBM - NOISE_FIGURE_DB + noise_figure + offset
         yield arrival(points, "802.11g", 6.0, power, noise_figure, 1)

@@ -1,4 +1,4 @@
-"""Powers, error rates and receptions against those of ns-3, as `make_ns3_points.py` found them."""
+"""Powers, error rates and receptions against those of ns-3, as `make_ns3_points.py` recorded them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_received_powers(kind: str) -> None:
     for row in points:
         model = TypeAdapter(Propagation).validate_python(row["propagation"])
         power = 16.0 - model.loss(CHANNEL_1_HZ, 227.0)(row["distance"], row["z_a"], row["z_b"])
-        if row["rx_power_dbm"] == -1000.0:  # a disc's outside: ns-3 returns this whatever is sent
+        if row["rx_power_dbm"] == -1000.0:  # outside of the disc ns-3 returns this for every power
             assert power < -900
         else:
             assert power == pytest.approx(row["rx_power_dbm"], abs=1e-9), row
@@ -58,12 +58,14 @@ def test_fading() -> None:
         deviations.append((row["below"] - chance) / sqrt(chance * (1 - chance) / row["draws"]))
     assert len(deviations) == 35
     assert max(map(abs, deviations)) < 4
-    assert sum(deviation**2 for deviation in deviations) < 90  # 35 expected; correlated, for gains share their draws
+    assert (
+        sum(deviation**2 for deviation in deviations) < 90
+    )  # 35 expected; they are correlated, because gains share their draws
 
 
 @pytest.mark.parametrize("mbps", MODES)
 def test_error_rates(mbps: float) -> None:
-    """The bits of a chunk: exact but for CCK, where ns-3 integrates to 1e-7 only."""
+    """The bits of a chunk: exact except for CCK, where ns-3 integrates only to 1e-7."""
     points = list(rows("chunks", mbps=mbps))
     assert len(points) >= 20
     for row in points:
@@ -74,10 +76,10 @@ def test_error_rates(mbps: float) -> None:
 
 @pytest.mark.parametrize("standard", RATES)
 def test_receptions(standard: Any) -> None:
-    """Whole frames at whole stations of ns-3: noise, detection, header, bits at risk.
+    """Whole frames at whole stations of ns-3: noise, detection, header and bits.
 
-    ns-3 takes the noise of 20 MHz for 802.11b too, although its channels have 22: 0.41 dB, which the noise floor that
-    is given here makes up.
+    ns-3 uses the noise of 20 MHz for 802.11b too, although its channels have 22 MHz; the noise floor given here
+    corrects the difference of 0.41 dB.
     """
     squares, number = 0.0, 0
     for row in rows("arrivals", standard=standard):
@@ -96,7 +98,7 @@ def test_receptions(standard: Any) -> None:
 
 
 def test_ns3s_default_errors_are_fewer() -> None:
-    """What docs/radio.md says of TableBasedErrorRateModel, which is ns-3's default and not what is used here."""
+    """What docs/radio.md says about TableBasedErrorRateModel, which is ns-3's default and not used here."""
     less_db = [row["nist_snr_db"] - row["table_based_snr_db"] for row in rows("even_chances")]
     assert (round(min(less_db), 1), round(max(less_db), 1)) == (3.3, 5.0)
 

@@ -1,4 +1,4 @@
-"""Who hears whom in a run: symmetric, frozen where it must be, and as likely as it is said to be."""
+"""Hearing between nodes of a run: symmetric, shadowing fixed, and frames received with the computed probability."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_distances_are_in_space() -> None:
 
 
 def test_the_error_rate_is_one_half_at_the_range() -> None:
-    one = air(range=60.0, rate=54.0)  # a rate for which it is not detection that decides
+    one = air(range=60.0, rate=54.0)  # a rate whose range is limited by bit errors, not by detection
     assert one.frame_error_rate(0, 1, HERE, Position(60.0, 0.0), 100) == pytest.approx(0.5, abs=1e-6)
 
 
@@ -62,15 +62,15 @@ def test_hearing_is_symmetric(kind: str, p: Position, q: Position) -> None:
 
 
 @given(st.permutations(list(combinations(range(6), 2))), st.integers(0, 99))
-def test_shadowing_does_not_depend_on_who_asks_first(pairs: list[tuple[int, int]], seed: int) -> None:
+def test_shadowing_does_not_depend_on_the_order_of_calls(pairs: list[tuple[int, int]], seed: int) -> None:
     reference = air(seed, propagation="shadowing")
     expected = {pair: reference.shadowing_db(*pair) for pair in combinations(range(6), 2)}
-    asked_otherwise = air(seed, propagation="shadowing")
-    assert {(a, b): asked_otherwise.shadowing_db(b, a) for a, b in pairs} == expected
-    assert {pair: asked_otherwise.shadowing_db(*pair) for pair in expected} == expected  # and it stays
+    another = air(seed, propagation="shadowing")
+    assert {(a, b): another.shadowing_db(b, a) for a, b in pairs} == expected
+    assert {pair: another.shadowing_db(*pair) for pair in expected} == expected  # and it does not change
 
 
-def test_shadowing_is_normal_with_the_deviation_asked_for() -> None:
+def test_shadowing_is_normal_with_the_given_deviation() -> None:
     one = air(propagation={"kind": "shadowing", "sigma_db": 6.0})
     gains = [one.shadowing_db(a, b) for a, b in combinations(range(64), 2)]  # 2016 pairs
     assert fmean(gains) == pytest.approx(0, abs=4 * 6 / sqrt(2016))
@@ -97,7 +97,7 @@ def test_shadowing_changes_power_and_range_of_its_pair() -> None:
     gain, there = one.shadowing_db(0, 1), Position(50.0, 0.0)
     assert gain != one.shadowing_db(0, 2)
     assert one.rx_power_dbm(0, 1, HERE, there) == pytest.approx(plain.rx_power_dbm(0, 1, HERE, there) + gain)
-    # 30 dB a factor of ten.
+    # 30 dB per factor of ten.
     assert 30 * log10(one.range_m(0, 1) / plain.range_m(0, 1)) == pytest.approx(gain)
 
 
@@ -105,7 +105,7 @@ def test_shadowing_changes_power_and_range_of_its_pair() -> None:
 
 
 @pytest.mark.parametrize("kind", PROPAGATION)
-def test_a_range_is_where_a_pair_has_an_even_chance(kind: str) -> None:
+def test_a_range_is_where_a_pair_receives_half_of_the_frames(kind: str) -> None:
     one = air(range=120.0, rate=36.0, propagation=kind)
     for a, b in combinations(range(4), 2):
         reach = one.range_m(a, b)
@@ -121,7 +121,7 @@ def test_no_pair_reaches_farther_than_the_greatest_range(kind: str) -> None:
     assert (min(ranges) < max(ranges)) is (kind == "shadowing")
 
 
-def test_with_two_rays_whoever_is_high_reaches_far() -> None:
+def test_with_two_rays_high_nodes_reach_far() -> None:
     one = air(propagation="two-ray")
     assert one.range_m(0, 1) < one.range_m(0, 1, z_b=2.0) < one.max_range_m(2, z=2.0)
     assert one.range_m(0, 1) == one.max_range_m(2) == one.range_m(0, 1, z_a=0.0, z_b=0.0)
@@ -158,7 +158,7 @@ def test_without_fading_every_frame_has_the_mean_power() -> None:
         ({"propagation": "nakagami", "rate": 11.0, "standard": "802.11b", "detection_rssi_dbm": -100.0}, 150.0),
     ],
 )
-def test_frames_are_received_as_often_as_is_said(fields: dict[str, Any], distance: float) -> None:
+def test_frames_are_received_with_the_computed_probability(fields: dict[str, Any], distance: float) -> None:
     one, there, rng, frames = air(**fields), Position(distance, 0.0), Random(3), 4000
     chance = 1 - one.frame_error_rate(0, 1, HERE, there, 100)
     assert 0.1 < chance < 0.9

@@ -1,4 +1,4 @@
-"""Nakagami fading against closed forms and its own draws."""
+"""Nakagami fading against closed forms and against draws."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def test_draws_have_mean_1_and_variance_1_over_m(m: float) -> None:
 
 def test_an_error_rate_over_fading_with_a_hard_threshold() -> None:
     # Detected from -82 dBm and then free of errors: a mean of -79 dBm is missed with a gain of less than -3 dB, which
-    # Rayleigh fading has with a chance of 1 - exp(-10^-0.3) = 0.394189.
+    # Rayleigh fading has with probability 1 - exp(-10^-0.3) = 0.394189.
     assert Radio().receiver.faded_error_rate(-79.0, 100, 1.0) == pytest.approx(0.394189, abs=1e-6)
 
 
 @pytest.mark.parametrize("mean_dbm", [-76.0, -72.0, -66.0])
-def test_an_error_rate_over_fading_without_one(mean_dbm: float) -> None:
+def test_an_error_rate_over_fading_without_a_hard_threshold(mean_dbm: float) -> None:
     """Averaged over the quantiles of Rayleigh fading, -log(1 - u)."""
     receiver, steps = Radio(rate=54.0).receiver, 5000
     gains = (-log1p(-(i + 0.5) / steps) for i in range(steps))
@@ -51,12 +51,12 @@ def test_an_error_rate_over_fading_without_one(mean_dbm: float) -> None:
 
 
 @given(st.floats(0, 1e4), st.floats(0, 1e3), st.floats(0.5, 100))
-def test_a_chance_is_one_and_rises(gain: float, more: float, m: float) -> None:
+def test_a_probability_is_at_most_one_and_rises(gain: float, more: float, m: float) -> None:
     assert 0 <= chance_below(gain, m) <= chance_below(gain + more, m) + 1e-12 <= 1 + 1e-12
 
 
 @given(st.floats(0.5, 99), st.floats(0.01, 1))
-def test_an_even_chance_takes_the_less_mean_power_the_greater_the_shape(m: float, more: float) -> None:
-    """Why a radio has one range although the shape falls from field to field: the median gain rises with it."""
+def test_the_median_gain_rises_with_the_shape(m: float, more: float) -> None:
+    """So a radio has one range although the shape falls from field to field: a greater shape needs less mean power."""
     median = next(gain / 1000 for gain in range(1, 1001) if chance_below(gain / 1000, m) >= 0.5)
     assert chance_below(median - 0.001, m + more) <= 0.5

@@ -1,4 +1,4 @@
-"""The propagation models against values worked out by hand, and what every one of them promises."""
+"""The propagation models against values computed by hand, and the properties of all of them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from testbed.radio.path_loss import Friis, ItuIndoor, LogDistance, Model, PlainRange, ThreeLogDistance, TwoRay
+from testbed.radio.path_loss import Friis, ItuIndoor, LogDistance, PathLossModel, PlainRange, ThreeLogDistance, TwoRay
 from testbed.radio.propagation import PROPAGATION, Nakagami, Propagation, Shadowing
 
 CHANNEL_1_HZ = 2412e6  # a wavelength of 299792458 / 2412e6 = 0.1242921 m
 
 
-def loss(model: Model, distance: float, z_a: float = 0.0, z_b: float = 0.0) -> float:
+def loss(model: PathLossModel, distance: float, z_a: float = 0.0, z_b: float = 0.0) -> float:
     return model.loss(CHANNEL_1_HZ, 100.0)(distance, z_a, z_b)
 
 
@@ -26,7 +26,7 @@ def test_friis() -> None:
     assert loss(Friis(system_loss=2.0), 10.0) == pytest.approx(63.1056, abs=1e-4)
 
 
-def test_friis_loses_no_less_than_its_least_loss() -> None:
+def test_friis_has_a_least_loss() -> None:
     assert loss(Friis(), 0.0) == 0.0
     assert loss(Friis(), 0.005) == 0.0  # half a centimetre: the formula gives a gain
     assert loss(Friis(min_loss_db=50.0), 1.0) == 50.0  # 40.0953 by the formula
@@ -42,13 +42,13 @@ def test_two_ray_is_friis_up_to_the_crossover() -> None:
     assert loss(TwoRay(), 227.4834) == pytest.approx(loss(TwoRay(), 227.4833), abs=1e-4)
 
 
-def test_two_ray_minds_how_high_nodes_are() -> None:
+def test_two_ray_depends_on_heights() -> None:
     # Heights of 1.5 + 2 and 1.5 + 4: 120 - 20 log10(19.25) = 120 - 25.6886, beyond a crossover at 1946 m.
     assert loss(TwoRay(), 10_000.0, 2.0, 4.0) == pytest.approx(160 - 25.6886, abs=1e-4)
     assert loss(TwoRay(), 1900.0, 2.0, 4.0) == loss(Friis(), 1900.0)
 
 
-def test_two_ray_loses_nothing_up_to_its_least_distance() -> None:
+def test_two_ray_has_no_loss_up_to_its_least_distance() -> None:
     assert loss(TwoRay(), 0.5) == 0.0
     assert loss(TwoRay(), 0.51) == loss(Friis(), 0.51)
 
@@ -64,7 +64,7 @@ def test_log_distance() -> None:
 def test_log_distance_is_flat_up_to_its_reference() -> None:
     model = LogDistance(reference_distance=10.0, reference_loss_db=55.0)
     assert [loss(model, distance) for distance in (0.0, 3.0, 10.0)] == [55.0, 55.0, 55.0]
-    # Free space at 10 m takes 20 dB more than at 1 m; very near, it would gain.
+    # Free space loses 20 dB more at 10 m than at 1 m; very near, the formula gives a gain.
     assert loss(LogDistance(reference_distance=10.0), 3.0) == pytest.approx(60.0953, abs=1e-4)
     assert loss(LogDistance(reference_distance=0.005), 0.005) == 0.0
 
@@ -78,7 +78,7 @@ def test_three_log_distance() -> None:
     # 46.6777 + 43.7196 + 38 log10(500 / 200) + 38 log10(1000 / 500) = 46.6777 + 43.7196 + 15.1217 + 11.4391.
     assert loss(model, 1000.0) == pytest.approx(116.9581, abs=1e-4)
     assert loss(model, 0.99) == 0.0
-    # On channel 1 free space takes 40.0953 at the first distance, rather than 46.6777.
+    # On channel 1 free space loses 40.0953 at the first distance, not 46.6777.
     assert loss(ThreeLogDistance(), 100.0) == pytest.approx(78.0953, abs=1e-4)
     assert ThreeLogDistance().distances == [1.0, 200.0, 500.0]
 
@@ -119,7 +119,7 @@ def test_plain_range_is_a_disc() -> None:
     assert PlainRange().near_field_m(CHANNEL_1_HZ) == 0.0
 
 
-def test_chance_is_on_top_of_a_mean() -> None:
+def test_random_models_have_a_mean() -> None:
     far = ThreeLogDistance(reference_loss_db=46.6777)
     for model in (Shadowing(mean=far), Nakagami(mean=far)):
         assert loss(model, 400.0) == loss(far, 400.0)
@@ -133,7 +133,7 @@ def test_nakagami_has_a_shape_in_each_field() -> None:
     assert not Shadowing().is_fading
 
 
-def test_a_word_is_short_for_a_model() -> None:
+def test_a_kind_alone_is_a_model() -> None:
     adapter = TypeAdapter(Propagation)
     for kind, model in PROPAGATION.items():
         assert adapter.validate_python(kind) == adapter.validate_python({"kind": kind}) == model()
@@ -164,7 +164,7 @@ def test_a_word_is_short_for_a_model() -> None:
         {"kind": "itu-indoor", "building": "castle"},
     ],
 )
-def test_what_makes_no_sense_is_refused(wrong: object) -> None:
+def test_invalid_models_are_refused(wrong: object) -> None:
     with pytest.raises(ValidationError):
         TypeAdapter(Propagation).validate_python(wrong)
 
@@ -190,14 +190,16 @@ HEIGHTS = st.floats(0, 50)
 
 
 @given(MODELS, st.floats(0, 2000), st.floats(1.001, 100), HEIGHTS, HEIGHTS)
-def test_farther_is_never_louder(model: Model, distance: float, times: float, z_a: float, z_b: float) -> None:
-    """What is needed for a range to be one distance."""
+def test_the_loss_never_falls_with_the_distance(
+    model: PathLossModel, distance: float, times: float, z_a: float, z_b: float
+) -> None:
+    """This is needed for a radio to have one range."""
     assert loss(model, distance * times, z_a, z_b) >= loss(model, distance, z_a, z_b)
 
 
 @given(MODELS, st.floats(1.001, 100), st.floats(1.001, 100), HEIGHTS, HEIGHTS)
-def test_beyond_the_near_field_farther_is_weaker(
-    model: Model, times: float, more: float, z_a: float, z_b: float
+def test_the_loss_grows_beyond_the_near_field(
+    model: PathLossModel, times: float, more: float, z_a: float, z_b: float
 ) -> None:
     if not isinstance(model, PlainRange):
         distance = model.near_field_m(CHANNEL_1_HZ) * times
@@ -205,12 +207,12 @@ def test_beyond_the_near_field_farther_is_weaker(
 
 
 @given(MODELS)
-def test_within_the_near_field_all_is_alike(model: Model) -> None:
+def test_the_loss_is_constant_within_the_near_field(model: PathLossModel) -> None:
     near_field = model.near_field_m(CHANNEL_1_HZ)
     assert loss(model, near_field * 0.2) == pytest.approx(loss(model, near_field * 0.999), abs=1e-9)
 
 
 @given(MODELS, st.floats(0, 1e6), HEIGHTS, HEIGHTS)
-def test_a_loss_is_a_loss_and_symmetric(model: Model, distance: float, z_a: float, z_b: float) -> None:
+def test_a_loss_is_positive_finite_and_symmetric(model: PathLossModel, distance: float, z_a: float, z_b: float) -> None:
     assert 0 <= loss(model, distance, z_a, z_b) < inf
     assert loss(model, distance, z_a, z_b) == loss(model, distance, z_b, z_a)

@@ -1,4 +1,4 @@
-"""A radio as a scenario describes it: its defaults, and the power that a range takes."""
+"""A radio as a scenario describes it: its defaults, and the power that a range needs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_noise() -> None:
     assert Radio(noise_floor_dbm=-90.0).noise_dbm == -90.0
 
 
-def test_detection_takes_power_and_ratio() -> None:
+def test_detection_needs_power_and_ratio() -> None:
     assert Radio().receiver.error_rate(-82.0, 100) < 1e-9
     assert Radio().receiver.error_rate(-82.001, 100) == 1.0
     loud = Radio(noise_floor_dbm=-80.0)  # a ratio of 4 is at -76 dBm
@@ -70,14 +70,14 @@ def test_detection_takes_power_and_ratio() -> None:
 
 
 @pytest.mark.parametrize("kind", PROPAGATION)
-def test_a_range_is_where_a_frame_has_an_even_chance(kind: str) -> None:
+def test_a_range_is_where_half_of_the_frames_are_received(kind: str) -> None:
     radio = Radio(range=100.0, propagation=kind)
     assert radio.reach_m() == pytest.approx(100.0, rel=1e-8)
     assert radio.reach_m() >= 100.0  # nodes at exactly 100 m are within it
 
 
 def test_the_power_of_a_range() -> None:
-    # At 100 m 40.0953 + 60 dB are lost; -82 dBm must be left, or with two antennas of 3 dBi 6 dB less be sent.
+    # At 100 m 40.0953 + 60 dB are lost and -82 dBm must be left; two antennas of 3 dBi save 6 dB.
     assert Radio(range=100.0).tx_power_dbm == pytest.approx(18.0953, abs=1e-4)
     assert Radio(range=100.0, antenna_gain_dbi=3.0).tx_power_dbm == pytest.approx(12.0953, abs=1e-4)
 
@@ -90,7 +90,7 @@ def test_the_power_of_a_range() -> None:
     st.sampled_from([{}, ALL_DETECTED]),
     st.floats(-5.0, 5.0),
 )
-def test_any_range_is_where_a_frame_has_an_even_chance(
+def test_any_range_is_where_half_of_the_frames_are_received(
     kind: str, rate: tuple[Any, float], range_m: float, detection: dict[str, float], gain_dbi: float
 ) -> None:
     standard, mbps = rate
@@ -105,7 +105,7 @@ def test_any_range_is_where_a_frame_has_an_even_chance(
             return receiver.error_rate(power_dbm, 100) if m is None else receiver.faded_error_rate(power_dbm, 100, m)
 
         assert error_rate(power) <= 0.5 <= error_rate(power - 1e-8)
-        if detection or m is not None:  # else the error rate may jump there, at what is just detected
+        if detection or m is not None:  # else the error rate may jump there, at the threshold of detection
             assert error_rate(power) == pytest.approx(0.5, abs=1e-6)
 
 
@@ -116,7 +116,7 @@ def test_any_range_is_where_a_frame_has_an_even_chance(
     st.sampled_from([6.0, 54.0]),
 )
 def test_a_radio_has_one_range(kind: str, power: float, rate: float) -> None:
-    """Up to it a frame has at least an even chance, at every distance, and beyond it never."""
+    """Up to it at least half of the frames are received, at every distance, and beyond it fewer."""
     radio = Radio(tx_power_dbm=power, rate=rate, propagation=kind)
     reach = radio.reach_m()
     assume(reach > 0)
@@ -147,9 +147,9 @@ def test_a_range_beyond_any_power_is_refused() -> None:
     # 60 dBm less 82 dB less 40.0953 is 101.9047: 10^(101.9047 / 30) = 2493.6 m.
     assert refused(range=5000.0) == ("range", "5000, which takes 69.1 dBm", "at most 2493.6, which 60 dBm reach")
     assert Radio(range=2493.0).tx_power_dbm < 60
-    # With ears this good, -100 dBm less 40.0953 dB are heard at 1 m, and as far as 100 dB more may be lost.
-    good_ears = {"noise_floor_dbm": -270.0, "detection_rssi_dbm": -240.0953}
-    assert refused(range=100.0, **good_ears) == (
+    # With a receiver this sensitive, -100 dBm less 40.0953 dB are received at 1 m, and 100 dB more may be lost.
+    sensitive = {"noise_floor_dbm": -270.0, "detection_rssi_dbm": -240.0953}
+    assert refused(range=100.0, **sensitive) == (
         "range", "100, which takes -140.0 dBm", "at least 2154.4, which -100 dBm reach"
     )  # fmt: skip
 
@@ -186,7 +186,7 @@ def test_channels_and_rates_are_those_of_the_standard() -> None:
         {"standard": "802.11a", "rate": 54.0, "noise_floor_dbm": -95.0},
     ],
 )
-def test_what_is_written_out_can_be_read_back(fields: dict[str, Any]) -> None:
+def test_a_radio_that_is_written_out_can_be_read_back(fields: dict[str, Any]) -> None:
     radio = Radio(**fields)
     again = Radio.model_validate(radio.model_dump())
     assert again == radio

@@ -1,4 +1,4 @@
-"""What docs/radio.md says, checked against the code."""
+"""Statements of docs/radio.md, checked against the code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_the_table_of_rates() -> None:
         assert Radio(rate=mbps).reach_m() == pytest.approx(range_m, abs=0.051)
 
 
-def test_every_key_and_every_model_is_there() -> None:
+def test_every_key_and_every_model_is_described() -> None:
     first_cells = " ".join(row[0] for row in ROWS)
     for name in [*Radio.model_fields, *PROPAGATION]:
         assert f"`{name}`" in first_cells

@@ -1,4 +1,4 @@
-"""Time on the air and error rates, against values worked out by hand, and what every rate promises."""
+"""Time on the air and error rates against values computed by hand, and the properties of all rates."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_time_on_the_air_of_100_bytes(standard: str, mbps: float, airtime_us: fl
 
 
 def test_headers() -> None:
-    """24 bits of the signal field, or 48 of the long PLCP header: at 6 or 1 Mb/s, whatever the rate of the frame."""
+    """24 bits of the signal field at 6 Mb/s, or 48 of the long PLCP header at 1 Mb/s, for every rate of the frame."""
     for standard, mbps in ALL_RATES:
         framing, is_dsss = RATES[standard][mbps].framing, mbps in RATES["802.11b"]
         assert framing.header_bits == (48 if is_dsss else 24)
@@ -93,8 +93,8 @@ def test_48_mbps_at_20_db() -> None:
 
 
 @pytest.mark.parametrize(("mbps", "same_as"), [(12.0, 6.0), (18.0, 9.0)])
-def test_two_axes_take_twice_the_power(mbps: float, same_as: float) -> None:
-    """QPSK has two bits a symbol, where BPSK has one, and the same codes."""
+def test_two_axes_need_twice_the_power(mbps: float, same_as: float) -> None:
+    """QPSK has two bits per symbol, BPSK has one, and both have the same codes."""
     for ratio in (0.5, 1.0, 2.0, 3.0, 5.0):
         assert ofdm(mbps).bit_errors(2 * ratio) == pytest.approx(ofdm(same_as).bit_errors(ratio), rel=1e-9)
 
@@ -119,32 +119,32 @@ def test_36_mbps_at_15_db() -> None:
 
 
 def test_1_mbps_at_minus_5_db() -> None:
-    # 22 chips a bit: 22 * 0.316228 = 6.95701; 0.5 exp(-6.95701) = 4.75969e-4.
+    # 22 chips per bit: 22 * 0.316228 = 6.95701; 0.5 exp(-6.95701) = 4.75969e-4.
     assert dbpsk(10**-0.5) == pytest.approx(4.75969e-4, rel=1e-5)
     # 800 bits and 48 of the header: 1 - (1 - 0.000475969)^848.
     assert packet_error_rate(-5.0, 100, RATES["802.11b"][1.0]) == pytest.approx(0.332167, rel=1e-4)
 
 
 def test_2_mbps_at_0_db() -> None:
-    # 11 chips a bit: 0.404947 / sqrt(11) * exp(-0.585786 * 11) = 0.122096 * 0.00159059.
+    # 11 chips per bit: 0.404947 / sqrt(11) * exp(-0.585786 * 11) = 0.122096 * 0.00159059.
     assert dqpsk(1.0) == pytest.approx(1.942048e-4, rel=1e-5)
 
 
 def test_2_mbps_without_a_signal_is_guessing() -> None:
-    """The formula exceeds 1 below -18 dB; ns-3 takes powers of one minus that."""
+    """The formula exceeds 1 below -18 dB; ns-3 uses it without a bound."""
     assert dqpsk(0.0) == dqpsk(1e-6) == dqpsk(0.01) == 0.5
     assert packet_error_rate(-40.0, 100, RATES["802.11b"][2.0]) == 1.0
 
 
 def test_cck_without_a_signal_is_guessing() -> None:
-    """One symbol in 16 is right, which are four bits that are right one time in two each."""
+    """One symbol in 16 is right, so each of its four bits is right with probability one half."""
     assert cck_5_5(0.0) == pytest.approx(0.5, rel=1e-9)
     assert cck_11(0.0) == pytest.approx(0.5, rel=1e-9)
 
 
 @pytest.mark.parametrize("snr", [0.1, 0.3, 0.6, 1.0])
-def test_cck_is_what_correlators_do(snr: float) -> None:
-    """A simulated receiver: eight correlators, of which the one that reads most in size gives symbol and sign."""
+def test_cck_against_simulated_correlators(snr: float) -> None:
+    """A simulated receiver: of eight correlators, the one with the largest absolute reading gives symbol and sign."""
     rng, trials = Random(1), 8000
     signal = sqrt(16 * snr)  # b = sqrt(2 e), e = snr * 22 / 1.375 / 2
     right = 0
@@ -161,7 +161,7 @@ def test_11_mbps_is_5_5_mbps_with_half_of_the_energy() -> None:
 
 
 def test_small_error_rates_are_not_lost_to_rounding() -> None:
-    """A bit error rate of 1e-20, of which 1 - (1 - p)^n would make nothing: 864 p is left."""
+    """For a bit error rate p of about 1e-20, 1 - (1 - p)^n would be 0 in floats; the result is 864 p."""
     rate = ofdm(6.0)
     assert 0 < rate.bit_errors(10**1.0) < 1e-17
     assert packet_error_rate(10.0, 100, rate) == pytest.approx(864 * rate.bit_errors(10**1.0), rel=1e-9)
@@ -178,7 +178,7 @@ def test_more_bytes_are_never_better(ratio_db: float, size: int, more: int, rate
 
 
 @given(st.floats(-1100, 1100), sizes, rates)
-def test_an_error_rate_is_one(ratio_db: float, size: int, rate: Rate) -> None:
+def test_an_error_rate_is_a_probability(ratio_db: float, size: int, rate: Rate) -> None:
     assert 0 <= packet_error_rate(ratio_db, size, rate) <= 1
     assert 0 <= rate.bit_errors(10 ** (ratio_db / 10)) <= 1
 
@@ -190,7 +190,7 @@ def test_every_rate_goes_from_always_wrong_to_never(standard: str, mbps: float) 
     assert packet_error_rate(40.0, 100, rate) < 1e-12
 
 
-def test_faster_rates_take_more_signal() -> None:
+def test_faster_rates_need_more_signal() -> None:
     for rates_of in (RATES["802.11a"], RATES["802.11b"]):
         at_10_percent = [
             min(db / 10 for db in range(-100, 300) if packet_error_rate(db / 10, 100, rate) < 0.1)

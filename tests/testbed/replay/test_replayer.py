@@ -1,4 +1,4 @@
-"""A node's run done again from its log: as it was, or else told where it differs."""
+"""A node's run repeated from its log: as it was, or a report of where it differs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from agents.registry import ALGORITHMS
 from agents.rl import LinkInfo, ReverseLink, Token
 from testbed.cli.main import main
 from testbed.errors import InputError, TestbedError
-from testbed.replay.replayer import Replay, replay
 from testbed.experiments.runner import run
-from testbed.scenario.schema import loads
+from testbed.replay.replayer import NodeReplay, replay
+from testbed.scenario.loader import loads
 from tests.testbed.tiny import is_one_line, only_run, tiny
 
 Invoke = Callable[..., tuple[int, str, str]]
@@ -44,7 +44,7 @@ mobility: {kind: random-waypoint, speed: [10, 20]}
 """
 CHANGING = "{kind: random, connectivity: 0.4, link_change_rate: 0.5}"
 MOVING = "{kind: geometric, max_lag: 0.2}"
-WORLDS = {
+SCENARIOS = {
     "ideal": tiny(MORE + "delays: {hop: {uniform: [0.5, 1.5]}}\n", nodes="8", duration="100", topology=CHANGING),
     "faulty": tiny(MORE + FAULTS, nodes="8", duration="100", topology=CHANGING),
     "moving": tiny(MORE + PLACES, nodes="8", duration="100", topology=MOVING),
@@ -83,7 +83,7 @@ def invoke(capsys: pytest.CaptureFixture[str]) -> Invoke:
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with faults; not to be changed."""
-    return run(loads(WORLDS["faulty"]), tmp_path_factory.mktemp("finished")).path
+    return run(loads(SCENARIOS["faulty"]), tmp_path_factory.mktemp("finished")).path
 
 
 @pytest.fixture
@@ -105,16 +105,16 @@ def write_events(path: Path, events: list[Event]) -> None:
     path.write_text("".join(json.dumps(event) + "\n" for event in events))
 
 
-def inputs_of(done: Replay) -> set[str]:
+def inputs_of(done: NodeReplay) -> set[str]:
     return {step.given.kind for step in done.steps}
 
 
-def replay_all(path: Path, **options: Any) -> list[Replay]:
+def replay_all(path: Path, **options: Any) -> list[NodeReplay]:
     """Every node of a run."""
     return [replay(path, node=node, **options) for node in range(loads((path / "scenario.yaml").read_text()).nodes)]
 
 
-def assert_as_recorded(replays: list[Replay]) -> None:
+def assert_as_recorded(replays: list[NodeReplay]) -> None:
     for done in replays:
         assert not done.differences, (done.node, done.differences[0])
         assert not done.failed
@@ -125,28 +125,28 @@ def assert_as_recorded(replays: list[Replay]) -> None:
 # -- as it was --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("case", SCENARIOS)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_every_node_does_the_same_again(algorithm: str, world: str, tmp_path: Path) -> None:
+def test_every_node_does_the_same_again(algorithm: str, case: str, tmp_path: Path) -> None:
     """Whatever the algorithm, the links and the faults, a fresh agent does what the log says."""
-    path = run(loads(WORLDS[world], [f"algorithm={algorithm}"]), tmp_path).path
+    path = run(loads(SCENARIOS[case], [f"algorithm={algorithm}"]), tmp_path).path
     replays = replay_all(path)
     assert_as_recorded(replays)
-    assert set().union(*map(inputs_of, replays)) >= SEEN[world]
+    assert set().union(*map(inputs_of, replays)) >= SEEN[case]
     recorded = [event for event in events_of(path) if event["kind"] in ("send", "enter", "evict")]
     done = [output for one in replays for step in one.steps for output in step.outputs]
     assert len([output for output in done if output.kind in ("send", "enter", "evict")]) == len(recorded) > 20
 
 
-@pytest.mark.parametrize(("world", "kind"), [("moving", "return"), ("radio", "timer"), ("moving radio", "link_down")])
-def test_inputs_that_few_algorithms_meet(world: str, kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("case", "kind"), [("moving", "return"), ("radio", "timer"), ("moving radio", "link_down")])
+def test_inputs_that_few_algorithms_meet(case: str, kind: str, tmp_path: Path) -> None:
     """Returns and timers are among what is replayed."""
-    replays = replay_all(run(loads(WORLDS[world], ["algorithm=krlf"]), tmp_path).path)
+    replays = replay_all(run(loads(SCENARIOS[case], ["algorithm=krlf"]), tmp_path).path)
     assert kind in set().union(*map(inputs_of, replays))
 
 
 class Dicing(ReverseLink):
-    """Draws a number with every request and sends it about as part of a height."""
+    """Draws a number with every request and adds it to its height, which it sends to its neighbours."""
 
     rng: Random
 
@@ -163,9 +163,9 @@ class Dicing(ReverseLink):
 
 
 def test_an_agent_draws_the_same_numbers_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its generator is that of its node in that repetition, in every life."""
+    """Its generator is that of its node in that repetition, in every incarnation."""
     monkeypatch.setitem(ALGORITHMS, "dicing", Dicing)
-    path = run(loads(WORLDS["faulty"], ["algorithm=dicing", "repeat=2"]), tmp_path).path
+    path = run(loads(SCENARIOS["faulty"], ["algorithm=dicing", "repeat=2"]), tmp_path).path
     for repetition in (0, 1):
         replays = replay_all(path, repetition=repetition)
         assert_as_recorded(replays)
@@ -175,7 +175,7 @@ def test_an_agent_draws_the_same_numbers_again(tmp_path: Path, monkeypatch: pyte
 
 
 def test_what_is_printed(invoke: Invoke, finished: Path) -> None:
-    """A line for every input, with what came of it and what changed; the state at the end, an attribute a line."""
+    """A line for every input, with the outputs and what changed; the state at the end, an attribute a line."""
     code, out, err = invoke(finished, "--node", 3)
     assert (code, err) == (0, "")
     lines = out.splitlines()
@@ -190,7 +190,7 @@ def test_what_is_printed(invoke: Invoke, finished: Path) -> None:
     assert re.fullmatch(r"state at t=[\d.]+:", state[0])
     names = [line.split(" = ")[0].strip() for line in state[1:]]
     assert names == [name for name in vars(replay_agent()) if name not in ("node", "outbox")]
-    inputs = len(end[: end.index("")]) - 5  # two crashes, three births
+    inputs = len(end[: end.index("")]) - 5  # two crashes, one start, two restarts
     assert re.fullmatch(rf"as recorded: every output of {inputs} inputs", lines[-1])
 
 
@@ -215,7 +215,7 @@ def test_json_is_one_document(invoke: Invoke, finished: Path) -> None:
 
 
 def test_until(invoke: Invoke, finished: Path) -> None:
-    """Inputs up to that time and none later; the state is the one of then."""
+    """Inputs up to that time and none later; the state is that of the last one."""
     times = [step.given.t for step in replay(finished, node=0).steps]
     between = times[len(times) // 2]
     code, out, _ = invoke(finished, "--node", 0, "--until", between / 1e9, "--json")
@@ -228,7 +228,7 @@ def test_until(invoke: Invoke, finished: Path) -> None:
     assert "state at t=40, when it crashed:" in invoke(finished, "--node", 3, "--until", 50)[1]
 
 
-# -- logs that tell otherwise -----------------------------------------------------------------------------------------
+# -- logs that differ -------------------------------------------------------------------------------------------------
 
 
 def tamper(path: Path, node: int, kind: str, change: Callable[[list[Event], int], None]) -> Event:
@@ -283,7 +283,7 @@ def test_outputs_that_are_not_there(run_dir: Path) -> None:
 
 
 def test_an_agent_that_cannot_go_on(invoke: Invoke, run_dir: Path) -> None:
-    """A log without the request before an entry: what came of it differs, and the release is refused."""
+    """A log without the request before an entry: the outputs differ, and the release is refused."""
     request = tamper(run_dir, 0, "request", lambda events, place: events.pop(place))
     code, out, _ = invoke(run_dir, "--node", 0)
     assert code == 1
@@ -294,7 +294,7 @@ def test_an_agent_that_cannot_go_on(invoke: Invoke, run_dir: Path) -> None:
 
 
 class Touchy(ReverseLink):
-    """Cannot bear news of no consequence."""
+    """Fails at a LinkInfo that it has nothing to answer to."""
 
     def on_link_info(self, j: int, message: LinkInfo) -> None:
         super().on_link_info(j, message)
@@ -341,7 +341,7 @@ def test_killed_run(half_a_line: bool, run_dir: Path) -> None:
 
 
 class Failing(ReverseLink):
-    """Cannot bear the sight of a token from node 2."""
+    """Fails at a token from node 2."""
 
     def on_token(self, j: int, message: Token) -> None:
         if j == 2:
@@ -350,16 +350,16 @@ class Failing(ReverseLink):
 
 
 def test_failure_of_an_agent(invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It fails again, in the same place, with its traceback; once it is mended, it does not."""
+    """It fails again, in the same place, with its traceback; once it is fixed, it does not."""
     monkeypatch.setitem(ALGORITHMS, "rl", Failing)
     with pytest.raises(TestbedError, match="a token from node 2") as failure:
         run(loads(tiny("trace: events\n")), tmp_path)
     path, (node,) = only_run(tmp_path), re.findall(r"^node (\d) failed", str(failure.value))
     code, out, err = invoke(path, "--node", node)
     assert (code, err) == (1, "")
-    assert re.search(r"^ +File .*test_replay\.py.*, in on_token$", out, re.MULTILINE)
+    assert re.search(r"^ +File .*test_replayer\.py.*, in on_token$", out, re.MULTILINE)
     assert out.endswith("; the agent failed as it does now: RuntimeError: a token from node 2\n")
-    assert "testbed/replay.py" not in out
+    assert "testbed/replay/replayer.py" not in out
     assert "DIFFERS" not in out
     monkeypatch.setitem(ALGORITHMS, "rl", ReverseLink)
     code, out, err = invoke(path, "--node", node)
@@ -370,43 +370,44 @@ def test_failure_of_an_agent(invoke: Invoke, tmp_path: Path, monkeypatch: pytest
 # -- logs of stations -------------------------------------------------------------------------------------------------
 
 
-def split(path: Path, *, tells: bool) -> None:
-    """Give every node logs of its own, as stations write them, which may not tell of their deaths and rebirths."""
-    folder, lives = log_of(path).parent / "nodes", dict.fromkeys(range(8), 1)
-    logs: dict[Path, list[Event]] = {folder / f"{node:03d}-1.jsonl": [] for node in lives}
+def split(path: Path, *, logs_crashes: bool) -> None:
+    """Give every node logs of its own, as stations write them, with or without their crashes and restarts."""
+    folder, incarnations = log_of(path).parent / "nodes", dict.fromkeys(range(8), 1)
+    logs: dict[Path, list[Event]] = {folder / f"{node:03d}-1.jsonl": [] for node in incarnations}
     for event in events_of(path):
         node, kind = event["node"], event["kind"]
         if node is not None:
-            lives[node] += kind == "restart"
-            log = logs.setdefault(folder / f"{node:03d}-{lives[node]}.jsonl", [])
-            if tells or kind not in ("crash", "restart"):
+            incarnations[node] += kind == "restart"
+            log = logs.setdefault(folder / f"{node:03d}-{incarnations[node]}.jsonl", [])
+            if logs_crashes or kind not in ("crash", "restart"):
                 log.append(event)
     for file, events in logs.items():
         write_events(file, events)
     log_of(path).unlink()
 
 
-@pytest.mark.parametrize("tells", [True, False])
-def test_logs_of_stations(tells: bool, run_dir: Path, invoke: Invoke) -> None:
-    """Messages are found in the logs of those who sent them, and a life is a log."""
+@pytest.mark.parametrize("logs_crashes", [True, False])
+def test_logs_of_stations(logs_crashes: bool, run_dir: Path, invoke: Invoke) -> None:
+    """Messages are found in the logs of their senders, and every incarnation has a log."""
     together = replay_all(run_dir)
-    split(run_dir, tells=tells)
+    split(run_dir, logs_crashes=logs_crashes)
     apart = replay_all(run_dir)
     assert_as_recorded(apart)
     assert [one.state for one in apart] == [one.state for one in together]
     for one, other in zip(apart, together, strict=True):
         kinds = [
-            [step.given.kind for step in done.steps if tells or step.given.kind != "crash"] for done in (one, other)
+            [step.given.kind for step in done.steps if logs_crashes or step.given.kind != "crash"]
+            for done in (one, other)
         ]
         assert kinds[0] == kinds[1]
     out = invoke(run_dir, "--node", 3)[1]
-    files = ", ".join(f"rep-000/nodes/003-{life}.jsonl" for life in (1, 2, 3))
+    files = ", ".join(f"rep-000/nodes/003-{incarnation}.jsonl" for incarnation in (1, 2, 3))
     assert out.startswith(f"{run_dir}: node 3, rl, from {files}\n")
 
 
-def test_log_of_a_later_life_alone(run_dir: Path) -> None:
-    """Without the log of its first life, a node begins with nothing."""
-    split(run_dir, tells=True)
+def test_log_of_a_later_incarnation_alone(run_dir: Path) -> None:
+    """Without the log of its first incarnation, a node starts with an empty state."""
+    split(run_dir, logs_crashes=True)
     (run_dir / "rep-000/nodes/003-1.jsonl").unlink()
     done = replay(run_dir, node=3)
     assert_as_recorded([done])
@@ -416,8 +417,8 @@ def test_log_of_a_later_life_alone(run_dir: Path) -> None:
 
 @pytest.mark.parametrize("end", ["", "half a line", "crash"])
 def test_killed_station(end: str, run_dir: Path) -> None:
-    """The log of one process may end anywhere, also where the next life goes on or another tells of its death."""
-    split(run_dir, tells=False)
+    """The log of one process may end anywhere, with a next incarnation after it or with its crash logged."""
+    split(run_dir, logs_crashes=False)
     log = run_dir / "rep-000/nodes/003-1.jsonl"
     lines = log.read_bytes().splitlines(keepends=True)
     for place in range(1, len(lines), 3):
@@ -429,9 +430,9 @@ def test_killed_station(end: str, run_dir: Path) -> None:
 
 @pytest.mark.parametrize("more", [(), ("--json",)])
 def test_a_message_that_no_log_has(more: tuple[str, ...], run_dir: Path, invoke: Invoke) -> None:
-    """Up to there it goes; which message is missing is one line, unless the log of all has it."""
+    """The replay stops there and names the missing message in one line, unless the log of all nodes has it."""
     log = log_of(run_dir).read_bytes()
-    split(run_dir, tells=True)
+    split(run_dir, logs_crashes=True)
     received = [step.given for step in replay(run_dir, node=0).steps if step.given.kind == "recv"]
     sender = received[-1].peer
     (run_dir / f"rep-000/nodes/{sender:03d}-1.jsonl").unlink()
@@ -485,7 +486,7 @@ def no_fields(path: Path) -> None:
     write_events(log_of(path), [{**one, "fields": 1} if one["kind"] == "send" else one for one in events_of(path)])
 
 
-def life_after_death(path: Path) -> None:
+def events_after_a_crash(path: Path) -> None:
     write_events(log_of(path), [one for one in events_of(path) if one["kind"] != "restart"])
 
 
@@ -494,7 +495,7 @@ def words_for_times(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "spoil", "told"),
+    ("options", "spoil", "expected"),
     [
         (("--node", "8"), None, "--node 8: no such node; RUN has nodes 0..7"),
         (("--node", "-1"), None, "--node -1: no such node"),
@@ -512,12 +513,12 @@ def words_for_times(path: Path) -> None:
         (("--node", "0"), other_version, "log version 99"),
         (("--node", "0"), other_fields, "rl has no message LinkInfo with fields (1, 2) in this version"),
         (("--node", "0"), no_fields, "a send event that makes no sense"),
-        (("--node", "3"), life_after_death, "event that makes no sense"),
+        (("--node", "3"), events_after_a_crash, "event that makes no sense"),
         (("--node", "0"), words_for_times, "a recv event that makes no sense"),
     ],
 )
 def test_wrong_input_is_one_line(
-    options: tuple[str, ...], spoil: Callable[[Path], None] | None, told: str, invoke: Invoke, run_dir: Path
+    options: tuple[str, ...], spoil: Callable[[Path], None] | None, expected: str, invoke: Invoke, run_dir: Path
 ) -> None:
     """Exit code 2, nothing on stdout, and one line that says what is wrong."""
     if spoil is not None:
@@ -525,7 +526,7 @@ def test_wrong_input_is_one_line(
     code, out, err = invoke(run_dir, *options)
     assert (code, out) == (2, "")
     assert is_one_line(err)
-    assert told.replace("RUN", str(run_dir)) in err
+    assert expected.replace("RUN", str(run_dir)) in err
 
 
 def test_no_run_directory(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The driver: what it tells of odd things, and what it refuses."""
+"""The driver: what it reports, and what it refuses."""
 
 import pytest
 
@@ -7,17 +7,18 @@ from agents.message import Message
 from agents.rl import LinkInfo, ReverseLink
 from testbed.runtime.driver import AgentError
 from tests.agents.rl_variants import registered
+from tests.analysis.histories import feed, start
 from tests.testbed.simulate import prepare, simulate
 
 
-def test_a_message_out_of_order_is_told():
+def test_a_message_out_of_order_is_reported():
     """Number 2 before number 1 on a channel: delivered, and an offence against order."""
     run = prepare(nodes=2, topology="complete")
-    world = run.world
-    world.listener.start(0, None, 1, "metrics", "links", 1, 0, [1, 0], [[0, 1]])
-    channel = world.driver.channels[1][0]
+    feed(run.audit, start(units=(1, 0), links=[(0, 1)], trace="metrics"))
+    driver = run.simulation.driver
+    channel = driver.channels[1][0]
     for number in (2, 1):
-        world.driver.receive([world.driver.post(channel, LinkInfo((0, 5, 1)), number)])
+        driver.receive([driver.post(channel, LinkInfo((0, 5, 1)), number)])
     verdict = run.audit.verdicts()["order"]
     assert verdict["verdict"] == "failed"
     assert "node 0 receives LinkInfo 1 from 1 after 2" in verdict["offenders"][0]
@@ -28,7 +29,7 @@ class Undeclared(Message):
 
 
 class Chatty(ReverseLink):
-    """Says something that nobody declared."""
+    """Sends a message that its algorithm does not declare."""
 
     def on_request(self, demand) -> None:
         super().on_request(demand)
@@ -70,7 +71,7 @@ def test_timers_run_out_once_and_as_last_set():
 
 
 def test_the_base_class_says_what_is_missing():
-    """An algorithm that forgets a part is told which."""
+    """A method that an algorithm must define and does not raises an error."""
     for call in (lambda: Agent.initial({}, None), lambda: Agent.blank(0, None), lambda: Agent(0).units):
         with pytest.raises(NotImplementedError):
             call()
@@ -93,7 +94,7 @@ class Evicting(ReverseLink):
             super().enter()
 
 
-def test_who_was_evicted_stays_as_long_as_it_may_afterwards():
+def test_an_evicted_node_stays_its_full_time_when_it_enters_again():
     """The end of the first stay is not that of the second."""
     with registered(Evicting):
         run = simulate(nodes=1, topology="complete", workload={"rate": 0.01, "cs_time": 10.0}, duration=400.0)

@@ -1,4 +1,4 @@
-"""The network at time 0 and the agents in it, which every world shares."""
+"""The network at time 0 and the agents in it, which every backend shares."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import pytest
 from agents.contract import Graph
 from agents.registry import ALGORITHMS
 from agents.rl import ReverseLink
-from testbed.runtime.initial_state import Beginning
-from testbed.runtime.driver import AgentError
-from testbed.scenario.schema import Scenario, loads
+from testbed.backends.repetition import Repetition
 from testbed.randomness import Streams
+from testbed.runtime.driver import AgentError
+from testbed.scenario.loader import loads
+from testbed.scenario.schema import Scenario
 from tests.testbed.tiny import tiny
 
 RANDOM = "{kind: random, connectivity: 0.5}"
@@ -22,48 +23,48 @@ def scenario(more: str = "", **changes: str) -> Scenario:
     return loads(tiny(more, nodes="6", topology=RANDOM, **changes))
 
 
-def states(beginning: Beginning) -> list[tuple[Any, ...]]:
-    return [beginning.agent(node).state() for node in range(6)]
+def states(repetition: Repetition) -> list[tuple[Any, ...]]:
+    return [repetition.agent(node).state() for node in range(6)]
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_same_repetition_same_agents(name: str) -> None:
     """However often they are made; another repetition has another network."""
-    first, second, other = (Beginning(scenario(algorithm=name), Streams(1, number)) for number in (0, 0, 1))
+    first, second, other = (Repetition(scenario(algorithm=name), Streams(1, number)) for number in (0, 0, 1))
     assert states(first) == states(first) == states(second)
     assert first.graph.links() == second.graph.links() != other.graph.links()
 
 
-def test_links_of_the_first_life() -> None:
+def test_links_of_the_first_incarnation() -> None:
     """Agents know their neighbours at time 0, but none where links have yet to be found, nor after a crash."""
-    ideal = Beginning(scenario(), Streams(1, 0))
-    radio = Beginning(scenario("links: radio\n"), Streams(1, 0))
+    ideal = Repetition(scenario(), Streams(1, 0))
+    radio = Repetition(scenario("links: radio\n"), Streams(1, 0))
     assert ideal.graph.links() == radio.graph.links()
     for node in range(6):
-        known, unknown, reborn = ideal.agent(node), radio.agent(node), ideal.reborn(node)
+        known, unknown, restarted = ideal.agent(node), radio.agent(node), ideal.initial_state.restarted(node)
         assert isinstance(known, ReverseLink)
         assert isinstance(unknown, ReverseLink)
-        assert isinstance(reborn, ReverseLink)
+        assert isinstance(restarted, ReverseLink)
         assert set(known.height) == ideal.graph.peers[node]
-        assert unknown.height == reborn.height == {}
+        assert unknown.height == restarted.height == {}
         assert known.my_height == unknown.my_height
-        assert (known.units, unknown.units, reborn.units) == (node == 0, node == 0, 0)
+        assert (known.units, unknown.units, restarted.units) == (node == 0, node == 0, 0)
 
 
 def test_structure_of_before_the_nodes_moved() -> None:
     """An algorithm that asks for it starts on a permuted copy of the graph."""
     permuted, plain = (
-        Beginning(scenario(algorithm=f"{{name: raymond-tree, permuted: {value}}}"), Streams(1, 0))
+        Repetition(scenario(algorithm=f"{{name: raymond-tree, permuted: {value}}}"), Streams(1, 0))
         for value in ("true", "false")
     )
     assert permuted.graph.links() == plain.graph.links()
-    assert permuted.starts != plain.starts
+    assert permuted.initial_state.starts != plain.initial_state.starts
     for node in range(1, 6):
-        assert plain.starts[node] in plain.graph.peers[node]
+        assert plain.initial_state.starts[node] in plain.graph.peers[node]
 
 
-class Unborn(ReverseLink):
-    """Knows not how to start."""
+class Unstartable(ReverseLink):
+    """Fails to start."""
 
     @classmethod
     def initial(cls, graph: Graph, parameters: Any) -> list[Any]:
@@ -71,7 +72,7 @@ class Unborn(ReverseLink):
 
 
 def test_an_algorithm_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever it raises is told as its own failure."""
-    monkeypatch.setitem(ALGORITHMS, "unborn", Unborn)
-    with pytest.raises(AgentError, match="unborn failed to start: LookupError: no idea"):
-        Beginning(scenario(algorithm="unborn"), Streams(1, 0))
+    """Whatever it raises is reported as its own failure."""
+    monkeypatch.setitem(ALGORITHMS, "unstartable", Unstartable)
+    with pytest.raises(AgentError, match="unstartable failed to start: LookupError: no idea"):
+        Repetition(scenario(algorithm="unstartable"), Streams(1, 0))

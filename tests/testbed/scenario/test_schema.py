@@ -9,15 +9,16 @@ from typing import Any
 import pytest
 import yaml
 
-from agents.contract import Parameters
+from agents.contract import TICKS, Parameters
 from agents.registry import ALGORITHMS
 from agents.rl import ReverseLink
-from analysis.events import TICKS
 from testbed.durations import Duration, parse_duration
 from testbed.errors import ScenarioError
-from testbed.scenario.schema import Fault, Scenario, loads
-from testbed.section import Section
+from testbed.scenario.faults import FaultSection
+from testbed.scenario.loader import loads
+from testbed.scenario.schema import Scenario
 from testbed.scenario.topology import CompleteTopology, ExplicitTopology, RandomTopology
+from testbed.section import Section
 from tests.testbed.tiny import tiny
 
 # -- the resolved copy ------------------------------------------------------------------------------------------------
@@ -50,7 +51,7 @@ def test_sections_are_written_out(topology: str, section: type[Section]) -> None
     """No section leaves out a key of its own."""
     written = yaml.safe_load(loads(tiny("faults: [{at: 1, kind: cut, node: 1}]\n", topology=topology)).to_yaml())
     assert list(written["topology"]) == list(section.model_fields)
-    assert list(written["faults"][0]) == list(Fault.model_fields)
+    assert list(written["faults"][0]) == list(FaultSection.model_fields)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +214,7 @@ def test_bad_override(override: str, key: str, found: str | None, nearest: str |
 
 
 def test_tokens_that_never_rest_need_time_to_pass() -> None:
-    """KRLF forwards idle tokens for ever: if that takes no time, nothing else ever happens."""
+    """KRLF forwards idle tokens without end: if that takes no time, nothing else ever happens."""
     with pytest.raises(ScenarioError, match=r"delays.hop: found 0; allowed: more than 0"):
         loads(tiny(algorithm="{name: krlf, k: 1}"), ["delays={hop: 0}"])
     assert loads(tiny(algorithm="{name: krlf-adaptive, k: 1}"), ["delays={hop: 0}"]).nodes == 5

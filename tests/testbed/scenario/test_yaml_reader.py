@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from testbed.scenario import yaml_reader
 from testbed.errors import ScenarioError
+from testbed.scenario import yaml_reader
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A small valid trace in every format: what the tests of all formats start from."""
+"""A small valid trace in every format, used by the tests of all formats."""
 
 from __future__ import annotations
 

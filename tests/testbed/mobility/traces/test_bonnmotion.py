@@ -1,4 +1,4 @@
-"""BonnMotion's files: two dimensions or three, and what says so."""
+"""BonnMotion's files: two or three dimensions, and what decides it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TWELVE = "0 1 2 3 4 5 6 7 8 9 10 11"  # four waypoints in two dimensions, three 
 
 
 def test_the_samples(tmp_path: Path) -> None:
-    """A line is a node; comments are none."""
+    """Every line but a comment is a node."""
     flat = read(sample(tmp_path, "sample.movements"))
     assert flat.names == ("0", "1")
     assert flat.trajectories[0].waypoints[1] == Waypoint(5.5, 30, 20)
@@ -39,8 +39,8 @@ def test_the_samples(tmp_path: Path) -> None:
         (None, "# not about #3D\n", 4),
     ],
 )
-def test_what_says_the_dimension(tmp_path: Path, parameters: str | None, header: str, waypoints: int) -> None:
-    """The header, else the parameters beside the file; else it is flat."""
+def test_the_dimension(tmp_path: Path, parameters: str | None, header: str, waypoints: int) -> None:
+    """The header decides, else the parameters beside the file; else it is flat."""
     if parameters is not None:
         written(tmp_path / "walk.params", parameters)
     for name in ("walk.movements", "walk.movements.gz"):
@@ -54,14 +54,14 @@ def test_a_header_below_a_node_is_a_comment(tmp_path: Path) -> None:
 
 
 def test_a_model_with_a_status_is_refused(tmp_path: Path) -> None:
-    """Its lines would be taken for other numbers."""
+    """Its status would be read as a coordinate."""
     written(tmp_path / "a.params", "model=DisasterArea\n")
     with pytest.raises(InputError, match=r"a\.params:1: .*DisasterArea"):
         read(written(tmp_path / "a.movements", TWELVE))
 
 
-def test_stays_are_comments(tmp_path: Path) -> None:
-    """They may come before or behind the node; a comment that only looks like one is just a comment."""
+def test_presence_is_a_comment(tmp_path: Path) -> None:
+    """Before or after the line of the node; a comment that only looks similar is ignored."""
     text = "# node 1 appears 2.5\n0 1 1\n0 2 2\n# node 0 appears 1 leaves 3\n# node 1 left long ago\n"
     first, second = read(written(tmp_path / "a.movements", text)).trajectories
     assert (first.appears, first.leaves) == (1, 3)

@@ -1,4 +1,4 @@
-"""Nothing in a file makes reading it take more time or memory than the limits allow."""
+"""No file takes more time or memory to read than the limits allow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from testbed.mobility.traces import bonnmotion, limits, read, xmlfile
 
 from .samples import SAMPLES, sample, written
 
-ENDLESS = {  # what a bomb of each format would begin with, and what it would repeat
+ENDLESS = {  # the start of a decompression bomb of each format, and what it repeats
     "a.ns2": ("", "# nothing at all\n"),
     "a.movements": ("", "# nothing at all\n"),
     "a.csv": ("node,t,x,y\n", "\n"),
@@ -25,11 +25,11 @@ ENDLESS = {  # what a bomb of each format would begin with, and what it would re
 
 @pytest.mark.parametrize("name", ENDLESS)
 def test_a_bomb_stops_at_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Fifty megabytes in less than half a one: reading ends at the limit and takes next to no memory."""
+    """Five megabytes in less than fifty kilobytes: reading ends at the limit and takes little memory."""
     monkeypatch.setattr(limits, "MAX_BYTES", 200_000)
     begin, endless = ENDLESS[name]
-    path = written(tmp_path / f"{name}.gz", gzip.compress((begin + endless * (50_000_000 // len(endless))).encode(), 1))
-    assert path.stat().st_size < 500_000
+    path = written(tmp_path / f"{name}.gz", gzip.compress((begin + endless * (5_000_000 // len(endless))).encode(), 1))
+    assert path.stat().st_size < 50_000
     tracemalloc.start()
     try:
         with pytest.raises(InputError, match="more than 200000 bytes once decompressed"):
@@ -50,7 +50,7 @@ def test_a_bomb_stops_at_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_long_lines_and_tags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> None:
-    """They are refused before they are read to the end."""
+    """They are refused before they are read completely."""
     monkeypatch.setattr(limits, "MAX_LINE_BYTES", 1000)
     monkeypatch.setattr(bonnmotion, "MAX_LINE_BYTES", 1000)
     with pytest.raises(InputError, match=r"of more than 1000 bytes"):
@@ -85,7 +85,7 @@ def test_deep_xml(tmp_path: Path) -> None:
 
 
 def test_xml_of_ever_new_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Expat would keep every one."""
+    """Expat would keep every different word."""
     monkeypatch.setattr(xmlfile, "MAX_WORDS", 100)
     for text in ("".join(f"<a{i}/>" for i in range(100)), "".join(f'<a b{i}=""/>' for i in range(100))):
         with pytest.raises(InputError, match="more than 100 different tags and attributes"):
@@ -93,6 +93,6 @@ def test_xml_of_ever_new_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_long_texts_are_cut(tmp_path: Path) -> None:
-    """A name of a megabyte is as good as one of a thousand characters."""
+    """Of a name of a megabyte, a thousand characters are kept."""
     text = SAMPLES["sample.gpx"].replace("the first", "the first " * 100_000)
     assert len(read(written(tmp_path / "a.gpx", text)).names[0]) <= 1000

@@ -12,7 +12,7 @@ from .samples import sample, written
 
 
 def test_the_sample(tmp_path: Path) -> None:
-    """Nodes are numbered as they come up, names may hold commas, and the first line of a node says its stay."""
+    """Nodes are numbered by their first lines, names may contain commas, and the first line gives the presence."""
     trace = read(sample(tmp_path, "sample.csv"))
     assert trace.names == ("red", "blue", "blue, the second")
     assert trace.trajectories == (
@@ -23,7 +23,7 @@ def test_the_sample(tmp_path: Path) -> None:
 
 
 def test_the_example_of_the_documentation(tmp_path: Path) -> None:
-    """What the module shows is read as it says."""
+    """The example of the module is read as described there."""
     assert csvfile.__doc__
     text = "\n".join(line.strip() for line in csvfile.__doc__.splitlines() if line.startswith("    "))
     trace = read(written(tmp_path / "a.csv", text))
@@ -51,6 +51,6 @@ def test_nothing_is_lost(tmp_path: Path) -> None:
 
 
 def test_columns_that_are_not_needed_are_left_out(tmp_path: Path) -> None:
-    """A flat trace of nodes that stay is as short as can be, and zero has no sign."""
+    """A flat trace of nodes that are always present has only the required columns, and zero has no sign."""
     write(tmp_path / "a.csv", Trace(("a",), (Trajectory((Waypoint(0.0, -0.0, 2.5),)),)))
     assert (tmp_path / "a.csv").read_text() == "node,t,x,y\na,0.0,0.0,2.5\n"

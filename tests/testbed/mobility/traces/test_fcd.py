@@ -1,4 +1,4 @@
-"""SUMO's floating car data: who comes, who goes, who comes back."""
+"""SUMO's floating car data: nodes that appear, leave and return."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .samples import sample, written
 
 
 def test_the_sample(tmp_path: Path) -> None:
-    """Vehicles and persons with the same id are two nodes, in the order in which they come up."""
+    """Vehicles and persons with the same id are two nodes, in the order of their first appearance."""
     trace = read(sample(tmp_path, "sample.xml"))
     assert trace.names == ("east", "west", "person east")
     east, west, person = trace.trajectories
@@ -20,7 +20,7 @@ def test_the_sample(tmp_path: Path) -> None:
     assert (person.appears, person.leaves) == (1, 3)
     assert person.waypoints == (Waypoint(1, 50, 2), Waypoint(2, 51, 2))
     assert west.waypoints[2] == Waypoint(3, 70, 8)
-    # One that is missing for a while stands where it was and jumps to where it is again.
+    # A node that is missing for a while stands where it was and jumps to where it appears again.
     assert (east.appears, east.leaves) == (-math.inf, math.inf)
     assert east.waypoints == (
         Waypoint(0, 0, 5),
@@ -31,8 +31,8 @@ def test_the_sample(tmp_path: Path) -> None:
     )
 
 
-def test_steps_without_anybody_are_steps(tmp_path: Path) -> None:
-    """The first and the last step bound what is known of coming and going, also when they are empty."""
+def test_steps_without_nodes_are_steps(tmp_path: Path) -> None:
+    """A node that is not in the first or the last step has appeared or left, also if these steps are empty."""
     vehicle = '<vehicle id="a" x="1" y="2"/>'
     steps = ["", vehicle, ""]
     text = "".join(f'<timestep time="{t}">{step}</timestep>' for t, step in enumerate(steps))
@@ -47,7 +47,7 @@ def test_heights(tmp_path: Path) -> None:
     assert [path.at(0).z for path in trace.trajectories] == [3.5, 0]
 
 
-def test_other_elements_are_left_out(tmp_path: Path) -> None:
+def test_other_elements_are_ignored(tmp_path: Path) -> None:
     """Vehicles count only where SUMO puts them."""
     text = """<fcd-export><vehicle/><timestep time="0"><container id="c"/><vehicle id="a" x="1" y="2">
     <vehicle/></vehicle></timestep></fcd-export>"""

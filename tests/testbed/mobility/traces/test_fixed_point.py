@@ -1,4 +1,4 @@
-"""Conversion keeps every node within a millimetre, and a second one changes nothing."""
+"""Conversion keeps every node within a millimetre, and a second conversion changes nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def moments(trajectory: Trajectory) -> list[float]:
 
 
 def assert_same(before: Trajectory, after: Trajectory) -> None:
-    """At no time is the node a millimetre away, and it comes and goes as it did."""
+    """The node is never a millimetre away, and it appears and leaves at the same times."""
     for t in moments(before) + moments(after):
         assert math.dist(before.at(t), after.at(t)) < 1e-3, f"at {t} s"
     assert (before.appears, before.leaves) == (after.appears, after.leaves)
@@ -52,7 +52,7 @@ def assert_fixed(first: Path, ending: str) -> None:
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("name", SAMPLES)
 def test_samples(tmp_path: Path, name: str, ending: str) -> None:
-    """Every sample into every format; only ns-2 cannot say that a node climbs, and says so."""
+    """Every sample into every format; only ns-2 cannot express a climb, which is an error."""
     if ending == "ns2" and name in CLIMBING:
         with pytest.raises(InputError, match=r"second\.ns2: found node \d climbs between"):
             assert_fixed(sample(tmp_path, name), ending)
@@ -61,7 +61,7 @@ def test_samples(tmp_path: Path, name: str, ending: str) -> None:
 
 
 def test_degrees(tmp_path: Path) -> None:
-    """Projected coordinates have all the digits that a float has; without heights, ns-2 can say them."""
+    """Projected coordinates have all digits of a float; without heights, ns-2 can express them."""
     path = sample(tmp_path, "sample.gpx")
     path.write_text(path.read_text().replace("<ele>390</ele>", ""))
     assert_fixed(path, "ns2")
@@ -69,7 +69,7 @@ def test_degrees(tmp_path: Path) -> None:
 
 @st.composite
 def trajectories(draw: st.DrawFn, climbs: bool) -> Trajectory:
-    """Paths with pauses, jumps, and movements from a nanometre to a million kilometres, in no time or in years."""
+    """Paths with pauses, jumps, and movements from a nanometre to a million kilometres, in picoseconds or in years."""
     coordinate = st.floats(-1e9, 1e9) | st.floats(-100, 100) | st.sampled_from([0.0, -0.0, 1e-7, -1e-300, 1 / 3])
     step = st.floats(-1e-5, 1e-5) | st.floats(-100, 100)
     lasting = st.floats(1e-12, 1e-6) | st.floats(0.01, 100) | st.floats(0.01, 5e7) | st.sampled_from([0.0, 1e-200])
@@ -95,7 +95,7 @@ def trajectories(draw: st.DrawFn, climbs: bool) -> Trajectory:
 
 
 def assert_fixed_in_memory(paths: list[Trajectory], ending: str) -> Trace:
-    """Write, read and compare; then write once more. What was read is handed back."""
+    """Write, read and compare; then write once more. Returns the trace that was read."""
     names = tuple(str(i) for i in range(len(paths)))
     with tempfile.TemporaryDirectory() as directory:
         first = Path(directory) / f"first.{ending}"
@@ -114,7 +114,7 @@ def assert_fixed_in_memory(paths: list[Trajectory], ending: str) -> Trace:
 @given(st.lists(trajectories(climbs=True), min_size=1, max_size=3))
 @settings(max_examples=50, deadline=None)
 def test_any_trajectories(ending: str, paths: list[Trajectory]) -> None:
-    """In the formats that say all there is to say of a movement, which are exact."""
+    """In the formats that express movements completely, conversion is exact."""
     assert assert_fixed_in_memory(paths, ending).trajectories == tuple(paths)
 
 
@@ -124,7 +124,7 @@ def test_any_trajectories(ending: str, paths: list[Trajectory]) -> None:
 @example([Trajectory((Waypoint(0, 0, 0), Waypoint(9e8, 1e-6, 0), Waypoint(9e8 + 1e-6, 1e9, 0)))])
 @settings(max_examples=150, deadline=None)
 def test_trajectories_that_do_not_climb(paths: list[Trajectory]) -> None:
-    """ns-2 says speeds instead of times, and no heights. Still each arrival is exact, in time and in micrometres."""
+    """ns-2 has speeds instead of times, and no heights. Still each arrival is exact: its time, and its micrometres."""
     for before, after in zip(paths, assert_fixed_in_memory(paths, "ns2").trajectories, strict=True):
         if len(after.waypoints) > 1:
             assert {waypoint.t for waypoint in before.waypoints} >= {waypoint.t for waypoint in after.waypoints}
@@ -134,7 +134,7 @@ def test_trajectories_that_do_not_climb(paths: list[Trajectory]) -> None:
 @given(st.data())
 @settings(max_examples=40, deadline=None)
 def test_foreign_movements(data: st.DataObject) -> None:
-    """Statements as other tools write them: few digits, interrupted, at one time, jumps on the way."""
+    """Statements as other tools write them: few digits, interrupted, at one time, jumps during a movement."""
     number = st.floats(-500, 500).map(lambda value: f"{value:.2f}")
     speed = st.sampled_from(["0", "0.01", "1.5", "33.33", "1e5"])
     text = "$node_(3) set X_ 1.5\n$node_(3) set Y_ 2\n"

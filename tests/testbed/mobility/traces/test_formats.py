@@ -1,4 +1,4 @@
-"""Which format a file is in, and files as such: compressed, missing, not writable."""
+"""The format of a file, and files that are compressed, missing or not writable."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ STANDING = Trajectory((Waypoint(0, 0, 0),))
         ("a.b.gpx.gz", "gpx"),
     ],
 )
-def test_the_ending_tells_the_format(name: str, expected: str) -> None:
-    """With or without .gz, in any case."""
+def test_the_ending_gives_the_format(name: str, expected: str) -> None:
+    """With or without .gz, in upper or lower case."""
     assert detect(Path(name)).name == expected
 
 
 @pytest.mark.parametrize("name", ["a", "a.gz", ".gz", "", "/", "csv", "a.txt", ".csv"])
-def test_names_that_tell_no_format(name: str) -> None:
-    """The error lists the endings; with the name of a format, any file will do."""
+def test_names_without_a_known_ending(name: str) -> None:
+    """The error lists the endings; if the format is given, any file name is allowed."""
     with pytest.raises(InputError, match=r"\.ns2, .*\.movements, .*\.csv, "):
         detect(Path(name))
     assert detect(Path(name), "csv").name == "csv"
 
 
 def test_an_unknown_format(tmp_path: Path) -> None:
-    """The known ones are listed."""
+    """The error lists the known formats."""
     with pytest.raises(InputError, match="'kml' is not a format of traces; allowed: ns2, bonnmotion, fcd, csv, gpx"):
         read(tmp_path / "a.csv", "kml")
 
 
 def test_a_format_by_its_name(tmp_path: Path) -> None:
-    """The movement files of setdest have no ending at all."""
+    """The movement files of setdest have no ending."""
     path = tmp_path / "scen-50x50"
     write(path, Trace(("a",), (STANDING,)), "ns2")
     assert path.read_text().startswith("$node_(0) set X_")
@@ -61,7 +61,7 @@ def test_a_format_by_its_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_every_format_is_read_compressed(tmp_path: Path, name: str) -> None:
-    """Whatever the name says."""
+    """With or without .gz in the name."""
     plain = read(sample(tmp_path, name))
     for ending in ("", ".gz"):
         path = written(tmp_path / f"zip_{name}{ending}", gzip.compress(SAMPLES[name].encode()))
@@ -69,12 +69,12 @@ def test_every_format_is_read_compressed(tmp_path: Path, name: str) -> None:
 
 
 def test_every_format_has_a_sample() -> None:
-    """So that whatever the tests do with all samples is done with all formats."""
+    """So tests of all samples are tests of all formats."""
     assert {detect(Path(name)).name for name in SAMPLES} == {known.name for known in FORMATS}
 
 
-def test_what_is_compressed_has_no_time_and_no_name(tmp_path: Path) -> None:
-    """The same trace is the same bytes."""
+def test_compressed_files_have_no_time_and_no_name(tmp_path: Path) -> None:
+    """The same trace gives the same bytes."""
     trace = read(written(tmp_path / "a.movements", BONNMOTION))
     write(tmp_path / "b.movements.gz", trace)
     write(tmp_path / "c.movements.gz", trace)
@@ -86,13 +86,13 @@ def test_what_is_compressed_has_no_time_and_no_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["out.xml", "out.gpx"])
 def test_formats_that_are_only_read(tmp_path: Path, name: str) -> None:
-    """The error names those that are written."""
+    """The error names the formats that can be written."""
     with pytest.raises(InputError, match=r"only read; allowed: ns2, bonnmotion, csv"):
         convert(sample(tmp_path, "sample.csv"), tmp_path / name)
 
 
-def test_files_that_are_none(tmp_path: Path) -> None:
-    """Missing, a directory, a pipe that would never end, not to be opened: one line each."""
+def test_paths_that_are_no_files(tmp_path: Path) -> None:
+    """Missing, a directory, a pipe that would never end, impossible to open: one line each."""
     (tmp_path / "dir.csv").mkdir()
     os.mkfifo(tmp_path / "pipe.csv")
     (tmp_path / "loop.csv").symlink_to("loop.csv")
@@ -111,7 +111,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
 
 
 def test_a_target_that_cannot_be_written(tmp_path: Path) -> None:
-    """One line, and nothing is left behind."""
+    """One line, and no partial file is left."""
     (tmp_path / "dir.csv").mkdir()
     for name in ("missing/a.csv", "dir.csv", f"{'long' * 99}.csv"):
         with pytest.raises(InputError, match="cannot be written: "):
@@ -137,7 +137,7 @@ def test_a_target_that_cannot_be_written(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("ending", ["ns2", "movements", "csv"])
-def test_what_could_not_be_read_is_not_written(
+def test_a_trace_that_could_not_be_read_is_not_written(
     tmp_path: Path, names: tuple[str, ...], trajectory: Trajectory | None, ending: str
 ) -> None:
     """A trace need not come from a file."""

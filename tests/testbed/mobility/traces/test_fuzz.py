@@ -1,4 +1,4 @@
-"""Damaged files: each is read or refused with one line, soon, and never ends in anything else."""
+"""Damaged files: each is read, or refused with one line, in a short time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .samples import SAMPLES
 
 WORDS = '- nan 1e999 1e308 1e-320 " < > & &#0; <!DOCTYPE <![CDATA[ --> # #3D , ; $ $node_( set </timestep> </trk> 0 T'
 CONTROL = [b"", b"\0", b"\n", b"\r", b" ", b"9" * 400, b"# node 0 leaves x\n"]
-NOT_ASCII = [b"\xff", b"\xef\xbb\xbf", b"\x1f\x8b", b"\xd9\xa3"]  # among them a digit, but not one of ours
+NOT_ASCII = [b"\xff", b"\xef\xbb\xbf", b"\x1f\x8b", b"\xd9\xa3"]  # the last is a digit, but not an ASCII one
 PIECES = st.sampled_from([*WORDS.encode().split(), *CONTROL, *NOT_ASCII])
 
 
@@ -34,19 +34,19 @@ def damaged(data: st.DataObject, whole: bytes) -> bytes:
 
 
 def assert_read_or_refused(path: Path) -> None:
-    """Either a trace whose numbers are all sound, or one line about the file."""
+    """Either a trace whose numbers are all finite, or one line about the file."""
     try:
         trace = read(path)
     except InputError as error:
-        said = str(error)
+        text = str(error)
     else:
         for trajectory in trace.trajectories:
             assert trajectory.waypoints[0].t >= 0
             assert all(math.isfinite(value) for waypoint in trajectory.waypoints for value in waypoint)
         return
-    assert said.isprintable()
-    assert said.startswith(f"{path}:")
-    assert len(said) < len(str(path)) + 300
+    assert text.isprintable()
+    assert text.startswith(f"{path}:")
+    assert len(text) < len(str(path)) + 300
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -1,4 +1,4 @@
-"""GPX: degrees become metres, and times of the day seconds."""
+"""GPX: degrees become metres, and dates become seconds."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_sample(tmp_path: Path) -> None:
 
 
 def test_the_date_line(tmp_path: Path) -> None:
-    """Two places either side of it are neighbours."""
+    """Places on either side of it are near each other."""
     a, b, c = tracks(tmp_path, "0 179.999", "0 -179.999", "0 180")
     assert b.at(0).x - a.at(0).x == pytest.approx(DEGREE_M * 0.002, abs=0.01)
     assert c.at(0).x - a.at(0).x == pytest.approx(DEGREE_M * 0.001, abs=0.01)
@@ -62,7 +62,7 @@ def test_distances_are_those_on_the_ground(tmp_path: Path) -> None:
 
 
 def test_tracks_of_one_name(tmp_path: Path) -> None:
-    """The second is told by its number; a track without a point is none; prefixes of tags are nothing."""
+    """The second has its number in its name; a track without points is ignored, and so are prefixes of tags."""
     point = '<trkseg><trkpt lat="0" lon="0"><time>2020-01-01</time></trkpt></trkseg>'
     text = f"<gpx><trk><name>log</name>{point}</trk><trk/><trk><name> log </name>{point}</trk></gpx>"
     assert read(written(tmp_path / "a.gpx", text)).names == ("log", "log (track 2)")
@@ -71,14 +71,14 @@ def test_tracks_of_one_name(tmp_path: Path) -> None:
 
 
 def test_times_without_a_zone(tmp_path: Path) -> None:
-    """They are those of Greenwich, also beside others."""
+    """They are in UTC, also together with other zones."""
     point = '<trkpt lat="0" lon="0"><time>2020-01-01T{}</time></trkpt>'
     text = f"<gpx><trk><trkseg>{point.format('10:00:00')}{point.format('11:30:00+01:00')}</trkseg></trk></gpx>"
     assert [waypoint.t for waypoint in read(written(tmp_path / "a.gpx", text)).trajectories[0].waypoints] == [0, 1800]
 
 
 def test_times_at_the_ends_of_the_calendar(tmp_path: Path) -> None:
-    """Zones that lead out of it are no trouble."""
+    """A zone that leads out of the calendar is no error."""
     point = '<trkpt lat="0" lon="0"><time>0001-01-01T00:00:00+{}:00</time></trkpt>'
     text = f"<gpx><trk><trkseg>{point.format('23')}{point.format('22')}</trkseg></trk></gpx>"
     assert [waypoint.t for waypoint in read(written(tmp_path / "a.gpx", text)).trajectories[0].waypoints] == [0, 3600]

@@ -1,4 +1,4 @@
-"""Files that are wrong, in every format: one line that names the file and, where there is one, the line."""
+"""Invalid files in every format: the error is one line that names the file and, if possible, the line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WRONG_NUMBERS = ("nan", "inf", "-inf", "1e400", "1_0", "ten", "1e10", "0x10", "1
 
 
 def refused(path: Path) -> str:
-    """What the error says of a file; it is one line and begins with the file's name."""
+    """The error about a file, without its name; it is one line and begins with the file's name."""
     with pytest.raises(InputError) as caught:
         read(path)
     text = str(caught.value)
@@ -30,8 +30,8 @@ def refused(path: Path) -> str:
 def changed(path: Path, text: str, old: str, new: str, line: int) -> None:
     """A sample with one change is refused at that line."""
     assert text.count(old) >= 1
-    said = refused(written(path, text.replace(old, new, 1)))
-    assert said.startswith(f"{line}: "), said
+    error = refused(written(path, text.replace(old, new, 1)))
+    assert error.startswith(f"{line}: "), error
 
 
 @pytest.mark.parametrize("number", WRONG_NUMBERS)
@@ -61,8 +61,8 @@ def test_wrong_numbers(tmp_path: Path, number: str) -> None:
     [
         ("a.ns2", NS2.replace("at 3.0", "at 0.5"), ":5: found node 0 at 0.5 s, after 1 s; "),
         ("a.ns2", NS2.replace("at 3.0", "at -3.0"), ":5: found the time '-3.0'; "),
-        ("a.ns2", NS2.replace("(7) setdest 0", "(8) setdest 0"), ":4: found node 8 without a place to begin at; "),
-        ("a.ns2", NS2.replace("(7) set X_ 5", "(8) set X_ 5"), ":6: found node 8 without a place to begin at; "),
+        ("a.ns2", NS2.replace("(7) setdest 0", "(8) setdest 0"), ":4: found node 8 without a start position; "),
+        ("a.ns2", NS2.replace("(7) set X_ 5", "(8) set X_ 5"), ":6: found node 8 without a start position; "),
         ("a.ns2", NS2.replace("$node_(7) set Y_ 10.0\n", ""), ": found node 7 without Y_; "),
         *[
             ("a.ns2", NS2.replace("30.0 2.0", f"30.0 {speed}"), f":4: found the speed '{speed}'; ")
@@ -70,7 +70,7 @@ def test_wrong_numbers(tmp_path: Path, number: str) -> None:
         ],
         ("a.ns2", NS2.replace("30.0 2.0", "30.0 1e-300"), ":4: found an arrival at 2e+301 s; "),
         ("a.ns2", NS2.replace("30.0 2.0", "30.0 5e-324"), ":4: found an arrival at inf s; "),
-        ("a.ns2", NS2 + "# node 5 leaves 3\n", ": node 5 comes or goes and is never anywhere"),
+        ("a.ns2", NS2 + "# node 5 leaves 3\n", ": node 5 appears or leaves, but has no position"),
         ("a.ns2", NS2 + "# node 7 leaves soon\n", ":14: found leaves 'soon'; "),
         ("a.ns2", "some other text\n", ": no node and no position"),
         ("a.movements", BONNMOTION.replace("9.0 30", "5.0 30"), ":2: found node 0 at 5 s, after 5.5 s; "),
@@ -92,7 +92,7 @@ def test_wrong_numbers(tmp_path: Path, number: str) -> None:
         ("a.csv", CSV + "red,90.0\n", ":8: found 2 values; allowed: 7"),
         ("a.csv", CSV + 'red,90.0,1,1,1,,"\n', ":8: found 'red,90.0,1,1,1,,\"'; allowed: values separated by commas"),
         ("a.csv", CSV + "\rred,9\r,1\n", ":8: found "),
-        ("a.csv", CSV + "red,90.0,1,1,1,3,\n", ":8: found a time of coming or going of node red; "),
+        ("a.csv", CSV + "red,90.0,1,1,1,3,\n", ":8: found appears or leaves of node red; "),
         ("a.csv", CSV + "green,90.0,1,1,1,soon,\n", ":8: found appears 'soon'; "),
         ("a.csv", CSV + "green,90.0,1,1,1,5,4\n", ":8: found node green leaves at 4 s and appears at 5 s; "),
         ("a.csv", CSV + ",90.0,1,1,1,,\n", ":8: found a node called ''; "),
@@ -123,7 +123,7 @@ def test_wrong_numbers(tmp_path: Path, number: str) -> None:
     ],
 )
 def test_wrong_files(tmp_path: Path, name: str, text: str, says: str) -> None:
-    """What is wrong, where, and mostly what is allowed."""
+    """The error says what is wrong, where, and mostly what is allowed."""
     path = written(tmp_path / name, text)
     assert f":{refused(path)}".startswith(says), refused(path)
 
@@ -138,7 +138,7 @@ def test_wrong_files(tmp_path: Path, name: str, text: str, says: str) -> None:
     ],
 )
 def test_no_document_type(tmp_path: Path, name: str, doctype: str) -> None:
-    """Entities could grow without end or name other files."""
+    """Entities could grow without limit or refer to other files."""
     start, _, rest = SAMPLES[name].partition("\n")
     assert ":2: found a document type" in f":{refused(written(tmp_path / name, f'{start}{chr(10)}{doctype}{rest}'))}"
 
@@ -152,20 +152,20 @@ def test_not_a_text(tmp_path: Path, name: str) -> None:
     refused(written(path, b"\n \n\t\n"))
     refused(written(path, bytes(range(256)) * 10))
     refused(written(path, b"\x7fELF\x02\x01\x01" + bytes(1000)))
-    said = refused(written(path, SAMPLES[name].encode() + b"\xff"))
-    assert re.match(r"\d+: (found bytes that are not text; allowed: UTF-8|not XML: not well-formed)", said), said
+    error = refused(written(path, SAMPLES[name].encode() + b"\xff"))
+    assert re.match(r"\d+: (found bytes that are not text; allowed: UTF-8|not XML: not well-formed)", error), error
 
 
 @pytest.mark.parametrize("name", ["sample.ns2", "sample.movements", "sample.csv"])
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le"])
 def test_two_bytes_a_character(tmp_path: Path, name: str, encoding: str) -> None:
-    """Only XML says which encoding it is in."""
+    """Only XML declares its encoding."""
     refused(written(tmp_path / name, SAMPLES[name].encode(encoding)))
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_broken_gzip(tmp_path: Path, name: str) -> None:
-    """Cut off anywhere, changed in the middle, or with something behind it."""
+    """Cut off anywhere, changed in the middle, or with bytes after the end."""
     whole = gzip.compress(SAMPLES[name].encode())
     path = tmp_path / f"{name}.gz"
     broken = [whole[:cut] for cut in (5, 10, 30, len(whole) // 2, len(whole) - 9, len(whole) - 1)]
@@ -176,14 +176,14 @@ def test_broken_gzip(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["sample.xml", "sample.gpx"])
 def test_cut_off_xml(tmp_path: Path, name: str) -> None:
-    """Wherever it ends too early, that is noticed."""
+    """A file that is cut off is refused, wherever it ends."""
     whole = SAMPLES[name].rstrip()
     for cut in range(1, len(whole), 9):
         assert "not XML: " in refused(written(tmp_path / name, whole[:cut]))
 
 
 def test_a_name_that_would_break_the_line(tmp_path: Path) -> None:
-    """Even the file's name does not."""
+    """A line break in the file's name does not make the error longer than one line."""
     with pytest.raises(InputError) as caught:
         read(written(tmp_path / "a\nb.csv", "node\n"))
     assert str(caught.value).isprintable()

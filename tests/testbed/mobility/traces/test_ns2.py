@@ -1,4 +1,4 @@
-"""Movement files of ns-2: what their statements mean."""
+"""Movement files of ns-2: the meaning of their statements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from testbed.mobility.trajectory import Position, Trajectory, Waypoint
 
 from .samples import sample, written
 
-BEGIN = "$node_(0) set X_ 0.0\n$node_(0) set Y_ 0.0\n"
+START = "$node_(0) set X_ 0.0\n$node_(0) set Y_ 0.0\n"
 
 
 def path_of(tmp_path: Path, text: str, node: int = 0) -> Trajectory:
@@ -21,7 +21,7 @@ def path_of(tmp_path: Path, text: str, node: int = 0) -> Trajectory:
 
 
 def test_the_sample(tmp_path: Path) -> None:
-    """Numbers with gaps are names; node 0 is turned aside at (20, 0), node 7 pauses, jumps and stops."""
+    """Numbers with gaps are names; node 0 changes its direction at (20, 0), node 7 pauses, jumps and stops."""
     trace = read(sample(tmp_path, "sample.ns2"))
     assert trace.names == ("0", "7")
     first, second = trace.trajectories
@@ -39,7 +39,7 @@ def test_the_sample(tmp_path: Path) -> None:
 
 
 def test_nodes_come_by_their_numbers(tmp_path: Path) -> None:
-    """Not in the order of the file, nor in that of their digits."""
+    """Not in the order of the file, nor as words in the alphabet."""
     text = "".join(f"$node_({i}) set X_ {i}\n$node_({i}) set Y_ 0\n" for i in (10, 9, 100))
     trace = read(written(tmp_path / "trace.ns2", text))
     assert trace.names == ("9", "10", "100")
@@ -52,53 +52,53 @@ def test_numbers_are_not_words(tmp_path: Path) -> None:
 
 
 def test_too_many_nodes_are_noticed_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not only when all the places at the beginning are read."""
+    """Not only after all start positions are read."""
     monkeypatch.setattr(limits, "MAX_NODES", 1)
     with pytest.raises(InputError, match=r"trace\.ns2:3: more than 1 nodes"):
-        path_of(tmp_path, f"{BEGIN}$node_(1) set X_ 1\n{BEGIN}")
+        path_of(tmp_path, f"{START}$node_(1) set X_ 1\n{START}")
 
 
 def test_a_node_without_statements_stands(tmp_path: Path) -> None:
-    """Its only waypoint is where it begins."""
-    assert path_of(tmp_path, BEGIN).waypoints == (Waypoint(0.0, 0.0, 0.0),)
+    """Its only waypoint is its start position."""
+    assert path_of(tmp_path, START).waypoints == (Waypoint(0.0, 0.0, 0.0),)
 
 
-def test_the_last_place_at_the_beginning_counts(tmp_path: Path) -> None:
+def test_the_last_start_position_counts(tmp_path: Path) -> None:
     """Coordinate by coordinate, wherever in the file, as in ns-3."""
-    text = BEGIN + '$ns_ at 1 "$node_(0) setdest 9 2 1"\n$node_(0) set X_ 5\n$node_(0) set Y_ 2'
+    text = START + '$ns_ at 1 "$node_(0) setdest 9 2 1"\n$node_(0) set X_ 5\n$node_(0) set Y_ 2'
     assert path_of(tmp_path, text).waypoints == (Waypoint(1.0, 5.0, 2.0), Waypoint(5.0, 9.0, 2.0))
 
 
 def test_speed_zero_stops(tmp_path: Path) -> None:
-    """The destination of such a statement means nothing."""
-    path = path_of(tmp_path, BEGIN + '$ns_ at 1 "$node_(0) setdest 9 0 1"\n$ns_ at 3 "$node_(0) setdest 77 88 0"\n')
+    """The destination of such a statement is ignored."""
+    path = path_of(tmp_path, START + '$ns_ at 1 "$node_(0) setdest 9 0 1"\n$ns_ at 3 "$node_(0) setdest 77 88 0"\n')
     assert path.waypoints == (Waypoint(1, 0, 0), Waypoint(3, 2, 0))
 
 
 def test_going_nowhere(tmp_path: Path) -> None:
-    """A destination that is reached already takes no time and no waypoint of its own."""
-    path = path_of(tmp_path, BEGIN + '$ns_ at 1 "$node_(0) setdest 0 0 1"\n$ns_ at 3 "$node_(0) setdest 4 0 2"\n')
+    """A destination that is already reached takes no time and adds no waypoint."""
+    path = path_of(tmp_path, START + '$ns_ at 1 "$node_(0) setdest 0 0 1"\n$ns_ at 3 "$node_(0) setdest 4 0 2"\n')
     assert path.waypoints == (Waypoint(1, 0, 0), Waypoint(3, 0, 0), Waypoint(5, 4, 0))
 
 
 def test_of_two_statements_at_one_time_the_later_counts(tmp_path: Path) -> None:
     """The first has no time to move the node."""
-    path = path_of(tmp_path, BEGIN + '$ns_ at 1 "$node_(0) setdest 9 0 1"\n$ns_ at 1 "$node_(0) setdest 0 8 2"\n')
+    path = path_of(tmp_path, START + '$ns_ at 1 "$node_(0) setdest 9 0 1"\n$ns_ at 1 "$node_(0) setdest 0 8 2"\n')
     assert path.waypoints == (Waypoint(1, 0, 0), Waypoint(5, 0, 8))
 
 
-def test_turned_aside_just_before_arriving(tmp_path: Path) -> None:
-    """Only a rounding error makes a statement coincide with an arrival: a microsecond is none."""
+def test_interrupted_just_before_arriving(tmp_path: Path) -> None:
+    """A statement coincides with an arrival only within a rounding error: a microsecond is more."""
     path = path_of(
-        tmp_path, BEGIN + '$ns_ at 0 "$node_(0) setdest 100 0 0.1"\n$ns_ at 999.999999 "$node_(0) set Y_ 7"\n'
+        tmp_path, START + '$ns_ at 0 "$node_(0) setdest 100 0 0.1"\n$ns_ at 999.999999 "$node_(0) set Y_ 7"\n'
     )
     assert path.waypoints[1].x == pytest.approx(99.9999999, abs=1e-9)
     assert path.waypoints[1].x < 100
 
 
 def test_a_jump_ends_a_movement(tmp_path: Path) -> None:
-    """It changes one coordinate of where the node is, also to what it was at the beginning."""
-    path = path_of(tmp_path, BEGIN + '$ns_ at 1 "$node_(0) setdest 9 9 1.5"\n$ns_ at 3 "$node_(0) set Y_ 0"\n')
+    """It changes one coordinate of the node's current place, also to its start value."""
+    path = path_of(tmp_path, START + '$ns_ at 1 "$node_(0) setdest 9 9 1.5"\n$ns_ at 3 "$node_(0) set Y_ 0"\n')
     assert path.at(2.999999).y == pytest.approx(3 / math.sqrt(2), abs=1e-5)
     assert path.at(3) == path.at(9) == pytest.approx(Position(3 / math.sqrt(2), 0, 0))
 
@@ -118,9 +118,9 @@ def test_a_jump_ends_a_movement(tmp_path: Path) -> None:
         "\t \r",
     ],
 )
-def test_other_tcl_is_left_out(tmp_path: Path, line: str) -> None:
+def test_other_tcl_is_ignored(tmp_path: Path, line: str) -> None:
     """Whole scripts can be read."""
-    assert path_of(tmp_path, f"{line}\n{BEGIN}{line}\n").waypoints == (Waypoint(0, 0, 0),)
+    assert path_of(tmp_path, f"{line}\n{START}{line}\n").waypoints == (Waypoint(0, 0, 0),)
 
 
 @pytest.mark.parametrize(
@@ -144,26 +144,26 @@ def test_other_tcl_is_left_out(tmp_path: Path, line: str) -> None:
         f"$node_({'9' * 5000}) set X_ 5",
     ],
 )
-def test_what_might_move_a_node_is_not_left_out(tmp_path: Path, line: str) -> None:
-    """A statement that is cut off or not understood is an error, and it names the line."""
+def test_a_statement_that_might_move_a_node_is_not_ignored(tmp_path: Path, line: str) -> None:
+    """A statement that is cut off or not understood is an error that names the line."""
     with pytest.raises(InputError, match=r"trace\.ns2:3: found .*; allowed: "):
-        path_of(tmp_path, f"{BEGIN}{line}\n")
+        path_of(tmp_path, f"{START}{line}\n")
 
 
 def test_a_comment_is_about_presence_only_if_it_says_when(tmp_path: Path) -> None:
-    """Scripts have headings; of a node that the trace does not have, or of one whose presence has been said."""
-    text = f"# node 0 appears 5 leaves 9\n{BEGIN}# node 0\n# node 7\n# node 7 appears\n"
+    """Headings such as "# node 7" are ignored, also for nodes that the trace does not have."""
+    text = f"# node 0 appears 5 leaves 9\n{START}# node 0\n# node 7\n# node 7 appears\n"
     path = path_of(tmp_path, text)
     assert (path.appears, path.leaves) == (5, 9)
 
 
 def test_leading_zeros_of_a_number_are_no_part_of_it(tmp_path: Path) -> None:
     """In a statement or in a comment."""
-    assert path_of(tmp_path, BEGIN.replace("(0)", "(007)") + "# node 07 leaves 9\n").leaves == 9
+    assert path_of(tmp_path, START.replace("(0)", "(007)") + "# node 07 leaves 9\n").leaves == 9
 
 
 def test_a_climb_is_refused(tmp_path: Path) -> None:
-    """The statement setdest has no height; what was there before stays."""
+    """The statement setdest has no height; the file that was there before stays unchanged."""
     target = written(tmp_path / "out.ns2", "before")
     with pytest.raises(InputError, match=r"out\.ns2: found node 0 climbs between 1 s and 2 s"):
         write(target, Trace(("a",), (Trajectory((Waypoint(1, 0, 0, 0), Waypoint(2, 0, 0, 1))),)))
@@ -171,14 +171,14 @@ def test_a_climb_is_refused(tmp_path: Path) -> None:
     assert target.read_text() == "before"
 
 
-def test_a_speed_beyond_all_numbers_is_refused(tmp_path: Path) -> None:
-    """A metre in no time that a float could still divide by."""
+def test_an_infinite_speed_is_refused(tmp_path: Path) -> None:
+    """A metre in a time that is too small to divide by."""
     with pytest.raises(InputError, match="no finite speed"):
         write(tmp_path / "out.ns2", Trace(("0",), (Trajectory((Waypoint(0, 0, 0), Waypoint(5e-324, 1, 0))),)))
 
 
 def test_what_is_written(tmp_path: Path) -> None:
-    """Every waypoint has its line; a node that jumps is first set to where it begins, for ns-3's sake."""
+    """Every waypoint has its line; a node that jumps is first set to its start position, for ns-3."""
     path = Trajectory(
         (Waypoint(0.5, 1, 2), Waypoint(2.5, 5, 2), Waypoint(2.5, 0, 0, 3), Waypoint(4, 0, 0, 3)), appears=0.25, leaves=9
     )

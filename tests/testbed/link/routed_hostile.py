@@ -1,4 +1,4 @@
-"""The hostile medium under routers and other layers that address any node, and an account of what they did."""
+"""The hostile medium below routers and other layers that address any node, and a record of what they did."""
 
 from collections import deque
 
@@ -6,72 +6,70 @@ from agents.message import Message
 from testbed.link.actions import Deliver, Lost, Transmit
 from testbed.link.endtoend import EndToEnd
 from testbed.link.router import Router
-from tests.testbed.link.hostile import Coin, Hostile, Note
+from testbed.link.wire import Wire
+from tests.testbed.link.hostile import Coin, Hostile, wire_of
 
 
 class RoutedHostile(Hostile):
-    """Nodes that send to any other, over routes that the medium keeps breaking."""
+    """Nodes that send to any other node, over routes that the medium keeps breaking."""
 
-    def __init__(self, seed: int, layer: type[EndToEnd] = Router, *, crashes: bool = True) -> None:
-        self.ways: dict[tuple[int, int], deque[Message]] = {}
-        super().__init__(seed, layer, crashes=crashes)  # type: ignore[arg-type]
+    def __init__(
+        self, seed: int, layer: type[EndToEnd] = Router, *, crashes: bool = True, wire: type[Wire] = Wire
+    ) -> None:
+        self.in_transit: dict[tuple[int, int], deque[Message]] = {}  # in the order in which they were sent
+        super().__init__(seed, layer, crashes=crashes, wire=wire)  # type: ignore[arg-type]
 
     def _send(self, node: int) -> None:
         peer = self.rng.choice([peer for peer in range(self.nodes) if peer != node])
-        coins = [coin for coin, place in self.where.items() if place == node]
-        if coins and self.rng.random() < 0.5:
-            message: Message = Coin(self.rng.choice(coins))
-            self.where[message.serial] = (node, peer)
-        else:
-            self.serial += 1
-            message = Note(self.serial)
-        self.ways.setdefault((node, peer), deque()).append(message)
+        message = self._next_message(node, peer)
+        self.in_transit.setdefault((node, peer), deque()).append(message)
         self.layers[node].send(self.now, peer, message)
         self._carry_out(node)
 
     def _crash(self, node: int) -> None:
         super()._crash(node)
-        for ends in list(self.ways):
+        for ends in list(self.in_transit):
             if ends[0] == node:
-                self.lost.update(message.serial for message in self.ways.pop(ends))
+                self.lost.update(message.serial for message in self.in_transit.pop(ends))
 
     def _carry_out(self, node: int) -> None:
         for action in self.layers[node].take():
             if isinstance(action, Transmit):
                 self._transmit(node, action)
             elif isinstance(action, Deliver):
-                way = self.ways.get((action.peer, node), deque())
-                if way and way[0] == action.message:
-                    way.popleft()
+                sent = self.in_transit.get((action.peer, node), deque())
+                if sent and sent[0] == action.message:
+                    sent.popleft()
                     if isinstance(action.message, Coin):
                         assert self.where[action.message.serial] == (action.peer, node)
                         self.where[action.message.serial] = node
-                else:  # on the air when its sender died
+                else:  # on the air when its sender crashed
                     assert action.message.serial in self.lost, f"{action.message} twice, or out of order"
             else:
                 assert isinstance(action, Lost)
-                assert self.lives[action.peer] > 1, "lost, although the peer never died"
-                if action.message in self.ways[node, action.peer]:  # else delivered, and the receipt was lost
+                assert self.incarnations[action.peer] > 1, "lost, although the peer never crashed"
+                sent = self.in_transit[node, action.peer]
+                if action.message in sent:  # else delivered, and the receipt was lost
                     self.lost.add(action.message.serial)
-                    self.ways[node, action.peer].remove(action.message)
+                    sent.remove(action.message)
         self.wakes[node] = self.layers[node].wake_at()
 
     def heal_and_check(self) -> None:
-        """Everybody in reach again: everything arrives."""
+        """All nodes in reach again: every message arrives."""
         self.apart.clear()
         self.loss, self.slowest = min(self.loss, 0.05), 2_000_000
         for _ in range(30):
             self.run(0.5, changing=False)
-            if not any(self.ways.values()):
+            if not any(self.in_transit.values()):
                 break
-        assert not [way for way in self.ways.values() if way], "not everything was delivered"
+        assert not any(self.in_transit.values()), "not everything was delivered"
         assert all(isinstance(place, int) or coin in self.lost for coin, place in self.where.items())
         assert self.crashes or not self.lost
 
 
 def soak(seed: int, layer: type[EndToEnd] = Router) -> RoutedHostile:
     """One case."""
-    hostile = RoutedHostile(seed, layer)
+    hostile = RoutedHostile(seed, layer, wire=wire_of(seed))
     hostile.run(3.0)
     hostile.heal_and_check()
     return hostile

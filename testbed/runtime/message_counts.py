@@ -1,0 +1,54 @@
+"""The driver's fast bookkeeping: what it knows of each class of messages, and how many were sent.
+
+A run is mostly messages, so the driver does not pass each to the checks: it counts them here. Most classes are `plain`:
+all of their messages have one size and carry no units, and counting is all there is to do. The others are noted, or
+looked at one by one if they are `watched`.
+"""
+
+from __future__ import annotations
+
+from agents.contract import Agent
+from agents.message import Message, fixed_words
+from analysis.listener import Listener
+
+
+class MessageClass:
+    """What the driver knows of a class of messages, and how many of them were sent since the warmup."""
+
+    __slots__ = ("name", "plain", "receive", "sent", "sent_words", "units", "watched", "words")
+
+    def __init__(self, kind: type[Message], algorithm: type[Agent]) -> None:
+        self.name = kind.__name__
+        self.receive = algorithm.receiver(kind)
+        self.words = fixed_words(kind)
+        self.units = kind.units if isinstance(kind.units, int) else None  # else a property: each message has its own
+        self.plain = self.words is not None and self.units == 0
+        """Whether messages of this class need only be counted."""
+        self.watched = self.words is None or self.units is None
+        """Whether each is looked at: they differ from each other, or a listener wants every message."""
+        self.sent = self.sent_words = 0
+
+
+class MessageCounts:
+    """All message classes of an algorithm, twice: messages of nodes that can reach no unit are counted apart."""
+
+    def __init__(self, kinds: tuple[type[Message], ...], algorithm: type[Agent]) -> None:
+        self.usual, self.cut_off = ({kind: MessageClass(kind, algorithm) for kind in kinds} for _ in range(2))
+
+    def watch_all(self) -> None:
+        """From now on every message is looked at."""
+        for kind in (*self.usual.values(), *self.cut_off.values()):
+            kind.plain, kind.watched = False, True
+
+    def forget(self) -> None:
+        """The warmup is over: what was sent before does not count."""
+        for kind in (*self.usual.values(), *self.cut_off.values()):
+            kind.sent = kind.sent_words = 0
+
+    def report(self, listener: Listener) -> None:
+        """Pass to the listener how many messages were sent since the warmup."""
+        for kind in self.usual.values():
+            words = kind.sent_words if kind.words is None else kind.sent * kind.words
+            if kind.sent:
+                listener.sent(kind.name, kind.sent, words)
+        listener.sent_cut_off(sum(kind.sent for kind in self.cut_off.values()))

@@ -1,0 +1,146 @@
+"""Whether the keys of a scenario fit together."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from testbed.backends.registry import find_backend
+from testbed.backends.rules import first_refusal
+from testbed.durations import to_ticks
+from testbed.errors import InputError
+from testbed.input_errors import found_instead, not_one_of
+from testbed.mobility.area import Area
+from testbed.mobility.registry import Mobility, Placement
+from testbed.mobility.replay import TraceReplay
+from testbed.mobility.static import Static
+from testbed.radio.altitude import trouble_with_heights
+from testbed.randomness import Streams
+from testbed.scenario.faults import FaultSection
+from testbed.scenario.links import IdealChoice
+from testbed.scenario.topology import ExplicitTopology, GeometricTopology, RandomTopology
+
+if TYPE_CHECKING:
+    from testbed.scenario.schema import Scenario
+
+
+def check(scenario: Scenario) -> None:
+    """Raise an input error for the first keys that contradict each other."""
+    _check_length(scenario)
+    _check_algorithm(scenario)
+    _check_topology(scenario)
+    _check_geometry(scenario)
+    _check_backend(scenario)
+    for index, fault in enumerate(scenario.faults):
+        _check_fault(scenario, fault, f"faults.{index}")
+
+
+def _check_length(scenario: Scenario) -> None:
+    if (scenario.duration is None) == (scenario.entries is None):
+        found = "neither duration nor entries" if scenario.duration is None else "both duration and entries"
+        raise found_instead(found, "one of duration (time units) and entries", key="duration")
+    if scenario.duration is not None and scenario.warmup >= scenario.duration:
+        allowed = f"less than duration, {scenario.duration:g}"
+        raise found_instead(f"{scenario.warmup:g}", allowed, key="warmup")
+
+
+def _check_algorithm(scenario: Scenario) -> None:
+    choice = scenario.algorithm
+    try:
+        choice.parameters.check(scenario.nodes)
+    except ValueError as error:
+        found = repr(dataclasses.asdict(choice.parameters))
+        raise found_instead(found, str(error), key="algorithm") from None
+    delays = scenario.delays
+    if choice.agent.never_rests and delays.hop.fixed_ticks() == to_ticks(delays.send) == to_ticks(delays.receive) == 0:
+        allowed = f"more than 0: idle tokens of {choice.name} never rest, and time would not pass"
+        raise found_instead("0", allowed, key="delays.hop")
+    capacity = choice.agent.capacity(choice.parameters)
+    if scenario.workload.units > capacity:
+        allowed = f"at most {capacity}, which is all that {choice.name} has to give"
+        raise found_instead(str(scenario.workload.units), allowed, key="workload.units")
+
+
+def _check_topology(scenario: Scenario) -> None:
+    topology, n = scenario.topology, scenario.nodes
+    if isinstance(topology, RandomTopology) and topology.links(n) < n - 1:
+        least = 2 / n if n > 1 else 1
+        found = f"{topology.connectivity:g}, which gives {topology.links(n)} links"
+        allowed = f"at least {least:.4g}: {n} nodes are connected by no fewer than {n - 1} links"
+        raise found_instead(found, allowed, key="topology.connectivity")
+    if isinstance(topology, ExplicitTopology):
+        seen = set()
+        for index, (a, b) in enumerate(topology.links):
+            if a == b or max(a, b) >= n or frozenset((a, b)) in seen:
+                allowed = f"two different nodes of 0..{n - 1}, each pair once"
+                raise found_instead(f"{[a, b]}", allowed, key=f"topology.links.{index}")
+            seen.add(frozenset((a, b)))
+
+
+def _check_geometry(scenario: Scenario) -> None:
+    if not isinstance(scenario.topology, GeometricTopology):
+        for key in ("area", "placement", "mobility", "radio"):
+            if getattr(scenario, key) is not None:
+                allowed = "with topology geometric only: other topologies know no places"
+                raise found_instead(key, allowed, key=key)
+        return
+    assert scenario.mobility is not None
+    assert scenario.radio is not None
+    moves = not isinstance(scenario.mobility, Static)
+    if scenario.area is None and not isinstance(scenario.mobility, TraceReplay):
+        raise found_instead("no area", "[width, height] or [width, height, depth] in metres", key="area")
+    if moves and scenario.duration is None:
+        allowed = "duration, where nodes move: their paths are known in advance"
+        raise found_instead("entries", allowed, key="entries")
+    if scenario.radio.propagation.is_fading and isinstance(scenario.links, IdealChoice):
+        found = f"{scenario.radio.propagation.kind}, which gives each frame a power of its own"
+        raise found_instead(found, "a propagation without fading, with ideal links", "radio.propagation")
+    _try_geometry(scenario, scenario.placement, scenario.mobility, scenario.area or Area(0.0, 0.0))
+
+
+def _try_geometry(scenario: Scenario, placement: Placement | None, mobility: Mobility, area: Area) -> None:
+    """Whether nodes can be placed and moved as asked does not depend on the seed, so it is tried for a moment.
+
+    A trace is checked as a whole, since it does not depend on the seed either. Heights that other models reach later
+    are checked in each repetition (`Geometry`).
+    """
+    streams, key, seconds = Streams(0, 0), "placement", 1e-3
+    if isinstance(mobility, TraceReplay):
+        seconds = (scenario.duration or 0.0) * scenario.time_unit
+    try:
+        starts = None if placement is None else placement.positions(scenario.nodes, area, streams.of("placement"))
+        key = "mobility"
+        paths = mobility.trajectories(starts, scenario.nodes, area, seconds, streams)
+    except (ValueError, InputError) as error:
+        raise found_instead(str(error), "", key=key) from None
+    assert scenario.radio is not None
+    if trouble := trouble_with_heights(scenario.radio.propagation, paths):
+        raise found_instead(*trouble, key="mobility")
+
+
+def _check_backend(scenario: Scenario) -> None:
+    """Whether the backend can run the scenario."""
+    backend = find_backend(scenario.backend)
+    refusal = first_refusal(backend, scenario) or backend.refuses(scenario)
+    if refusal is not None:
+        raise found_instead(refusal.found, refusal.allowed, refusal.key)
+
+
+def _check_fault(scenario: Scenario, fault: FaultSection, key: str) -> None:
+    for name in ("node", "peer", "group"):
+        value = getattr(fault, name)
+        for node in value if isinstance(value, list) else [value]:
+            if node is not None and node >= scenario.nodes:
+                raise found_instead(str(node), f"a node of 0..{scenario.nodes - 1}", f"{key}.{name}")
+    if fault.group is not None and not 0 < len(set(fault.group)) < scenario.nodes:
+        allowed = "some of the nodes, but not all"
+        raise found_instead(f"{fault.group}", allowed, key=f"{key}.group")
+    if scenario.duration is not None and fault.at > scenario.duration:
+        allowed = f"at most duration, {scenario.duration:g}"
+        raise found_instead(f"{fault.at:g}", allowed, key=f"{key}.at")
+    if fault.kind == "lose" and not isinstance(scenario.links, IdealChoice):
+        allowed = "with ideal links only: over radio links, what is lost is sent again"
+        raise found_instead("lose", allowed, key=f"{key}.kind")
+    names = [message.__name__ for message in scenario.algorithm.agent.messages]
+    if fault.message is not None and fault.message not in names:
+        raise not_one_of(names, fault.message, f"{key}.message")
