@@ -1,1 +1,1 @@
-"""Backends: the worlds a scenario can run in. Each supplies a clock, timers and links, and nothing else."""
+"""Backends: the places a scenario can run in. Each supplies a clock, timers and links, and nothing else."""

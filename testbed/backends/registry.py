@@ -1,13 +1,34 @@
-"""Every backend by the name a scenario uses, with the module that holds it. Imported only when used."""
+"""Every backend by the name a scenario uses. A backend's module is imported when it is first asked for."""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+
+from testbed.backends.base import Backend
+from testbed.errors import BackendError
 
 BACKENDS: dict[str, str] = {
-    "sim": "testbed.backends.sim.simulation",
-    "loopback": "testbed.backends.loopback.backend",
-    "hwsim": "testbed.backends.hwsim.backend",
-    "mininet-wifi": "testbed.backends.mininet_wifi.backend",
+    # name: its module, and the class in it
+    "sim": "testbed.backends.sim.backend:SimBackend",
+    "loopback": "testbed.backends.loopback.backend:LoopbackBackend",
+    "hwsim": "testbed.backends.hwsim.backend:HwsimBackend",
+    "mininet-wifi": "testbed.backends.mininet_wifi.backend:MininetWifiBackend",
 }
-"""Each module has `SUMMARY`, `REAL_TIME`, `missing()` (None, or one line on what to install) and `run_repetition(...)`.
 
-What differs between worlds of real time and virtual time is in `REAL_TIME`: whether links can only be found by radio,
-and whether runs must be alone on the machine.
-"""
+
+@cache
+def find_backend(name: str) -> Backend:
+    """The backend of that name, whether or not it can run here."""
+    module, _, kind = BACKENDS[name].partition(":")
+    backend: Backend = getattr(importlib.import_module(module), kind)()
+    return backend
+
+
+def usable_backend(name: str) -> Backend:
+    """The backend of that name, or `BackendError` if it cannot run here."""
+    backend = find_backend(name)
+    lacking = backend.missing()
+    if lacking is not None:
+        raise BackendError(f"backend {name}: {lacking}")
+    return backend

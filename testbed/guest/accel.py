@@ -1,4 +1,4 @@
-"""KVM where it works, software emulation (TCG) where it does not, found out once for each start of the host."""
+"""KVM where it works, software emulation (TCG) where it does not. Tested once after each start of the host."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from testbed.guest import cache
 from testbed.guest.layout import HELLO
 
 SILENCE_S = 6.0
-"""How long a guest with KVM may take to its first line; a healthy one needs less than one second."""
+"""How long a guest with KVM may take until its first line on the console; it needs less than one second."""
 
 
 class Booting(Protocol):
-    """What is asked of a QEMU that has just been started."""
+    """What `kvm_works` needs of a QEMU that has just been started."""
 
     def console(self) -> str: ...
 
@@ -22,14 +22,14 @@ class Booting(Protocol):
 
 
 def may_use_kvm(accel: str) -> bool:
-    """Whether to try KVM: it is there, we may use it, and it has not failed since this machine was started."""
+    """Whether to try KVM: it exists, we may use it, and it has not failed since this machine was started."""
     if accel != "auto":
         return accel == "kvm"
     return cache.recall("accel") != "tcg" and os.access("/dev/kvm", os.R_OK | os.W_OK)
 
 
 def kvm_works(qemu: Booting, within_s: float = SILENCE_S) -> bool:
-    """Whether a guest that was started with KVM gets as far as its first process; the answer is remembered.
+    """Whether a guest that was started with KVM reaches its first process; the answer goes into the cache.
 
     A machine may have /dev/kvm, and QEMU may accept it, and the guest may still hang in its first instructions.
     """

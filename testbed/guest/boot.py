@@ -1,4 +1,4 @@
-"""From images to a guest whose agent answers: with KVM, from a snapshot, or the long way."""
+"""From images to a guest whose first process answers: with KVM, from a snapshot, or by a whole boot."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from testbed.errors import BackendError
 from testbed.guest.accel import kvm_works, may_use_kvm
-from testbed.guest.connection import Channel
+from testbed.guest.connection import Connection
 from testbed.guest.images import Images
 from testbed.guest.qemu import Qemu
 from testbed.guest.snapshot import find_snapshot, restore_arguments, save_snapshot, snapshot_key
@@ -20,16 +20,16 @@ _RESTORE_TIMEOUT_S = 30.0
 
 @dataclass(frozen=True)
 class Booted:
-    """A QEMU whose agent answers."""
+    """A QEMU whose guest answers."""
 
     qemu: Qemu
-    channel: Channel
+    connection: Connection
     accel: str
     is_restored: bool
 
 
 def boot(images: Images, project: BinaryIO, *, cpus: int, memory_mb: int, accel: str, snapshot: bool) -> Booted:
-    """Start a guest and wait until its agent is ready."""
+    """Start a guest and wait until its first process is ready."""
 
     def start(accel: str, *more: str) -> Qemu:
         return Qemu(images, project, *more, accel=accel, cpus=cpus, memory_mb=memory_mb)
@@ -39,7 +39,7 @@ def boot(images: Images, project: BinaryIO, *, cpus: int, memory_mb: int, accel:
         with _killed_on_error(qemu):
             if kvm_works(qemu):
                 return Booted(qemu, _ready(qemu), "kvm", False)
-            reason = qemu.last_words()
+            reason = qemu.last_output()
         qemu.kill()
         if accel == "kvm":
             raise BackendError(f"KVM does not work here: the guest does not start; {reason}")
@@ -48,18 +48,18 @@ def boot(images: Images, project: BinaryIO, *, cpus: int, memory_mb: int, accel:
     if known is not None:
         qemu = start("tcg", *restore_arguments(known))
         with _killed_on_error(qemu):
-            channel = Channel(qemu)
-            if _answers(channel):
-                return Booted(qemu, channel, "tcg", True)
+            connection = Connection(qemu)
+            if _answers(connection):
+                return Booted(qemu, connection, "tcg", True)
         qemu.kill()
-        known.unlink(missing_ok=True)  # it is of no use
+        known.unlink(missing_ok=True)  # it cannot be restored
     qemu = start("tcg")
     with _killed_on_error(qemu):
-        channel = _ready(qemu)
+        connection = _ready(qemu)
         if key:
-            channel.ask(do="warm")
+            connection.ask(do="warm")
             save_snapshot(key, qemu.monitor)
-        return Booted(qemu, channel, "tcg", False)
+        return Booted(qemu, connection, "tcg", False)
 
 
 @contextmanager
@@ -71,17 +71,17 @@ def _killed_on_error(qemu: Qemu) -> Iterator[None]:
         raise
 
 
-def _ready(qemu: Qemu) -> Channel:
-    """Wait until the agent says that it is there."""
-    channel = Channel(qemu)
-    channel.answer(within_s=_BOOT_TIMEOUT_S)
-    return channel
+def _ready(qemu: Qemu) -> Connection:
+    """Wait until the guest's first process says that it is ready."""
+    connection = Connection(qemu)
+    connection.answer(within_s=_BOOT_TIMEOUT_S)
+    return connection
 
 
-def _answers(channel: Channel) -> bool:
-    """Whether a restored guest has come to life."""
+def _answers(connection: Connection) -> bool:
+    """Whether a restored guest answers."""
     try:
-        channel.ask(do="warm", within_s=_RESTORE_TIMEOUT_S)
+        connection.ask(do="warm", within_s=_RESTORE_TIMEOUT_S)
     except BackendError:
         return False
     return True

@@ -1,4 +1,4 @@
-"""The host's end of the conversation with the agent: frames over a socket, and tar archives as streams of frames."""
+"""The host's end of the connection to the guest: frames over a socket, and tar archives as streams of frames."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from testbed.guest.protocol import CHUNK, DATA, MESSAGE, Frames, frame, message
 from testbed.guest.qemu import Qemu
 
 _PATIENCE_S = 60.0
-"""How long the agent may be silent when it owes an answer: far longer than it needs, however busy the machine is."""
+"""How long the guest may take to answer: far longer than it needs, however busy the machine is."""
 _SAFELY: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
-"""Nothing of an archive may land outside its folder; the oldest Pythons we support lack this."""
+"""Nothing of an archive may be written outside its folder; the oldest Pythons we support lack this filter."""
 
 
-class Channel:
-    """Speaks with the agent in a guest."""
+class Connection:
+    """Speaks with the first process of a guest."""
 
     def __init__(self, qemu: Qemu) -> None:
         self._qemu = qemu
@@ -44,7 +44,7 @@ class Channel:
         return self.answer(within_s=within_s)
 
     def next_frame(self, *, within_s: float) -> tuple[bytes, bytes] | None:
-        """The next frame from the agent, or None if none comes in time."""
+        """The next frame from the guest, or None if none comes in time."""
         deadline = time.monotonic() + within_s
         while (found := self._frames.next()) is None:
             self._port.settimeout(max(0.001, deadline - time.monotonic()))
@@ -60,9 +60,9 @@ class Channel:
         return found
 
     def put(self, files: Mapping[str, Path]) -> None:
-        """Put files and folders of the host into the guest, at the paths that they are named by."""
+        """Copy files and folders of the host into the guest, each to the path that is its key."""
         for source in files.values():
-            source.stat()  # before the conversation has begun
+            source.stat()  # an error here leaves the connection usable
         self.say(message(do="put"))
         with tarfile.open(fileobj=_Outgoing(self), mode="w|", format=tarfile.PAX_FORMAT) as archive:
             for path, source in files.items():
@@ -73,7 +73,7 @@ class Channel:
             raise TestbedError(f"cannot send files to the guest: {error}")
 
     def get(self, path: str, folder: Path, *, must_exist: bool) -> None:
-        """Put what is in a folder of the guest, or a single file, into a folder of the host."""
+        """Copy the contents of a folder of the guest, or a single file, into a folder of the host."""
         incoming = _Incoming(self)
         self.say(message(do="get", path=path))
         try:
@@ -87,14 +87,14 @@ class Channel:
             raise TestbedError(f"cannot bring {path} back: {incoming.error}")
 
     def owed_frame(self, *, within_s: float = _PATIENCE_S) -> tuple[bytes, bytes]:
-        """The next frame, which the agent is bound to send."""
+        """The next frame, which the guest has to send."""
         found = self.next_frame(within_s=within_s)
         if found is None:
             raise self._hangs()
         return found
 
     def answer(self, *, within_s: float = _PATIENCE_S) -> dict[str, Any]:
-        """The next message, which the agent is bound to send."""
+        """The next message, which the guest has to send."""
         while True:
             kind, body = self.owed_frame(within_s=within_s)
             if kind == MESSAGE:
@@ -102,17 +102,17 @@ class Channel:
                 return content
 
     def _hangs(self) -> BackendError:
-        return BackendError(f"the guest does not answer; {self._qemu.last_words()}")
+        return BackendError(f"the guest does not answer; {self._qemu.last_output()}")
 
     def _ended(self) -> BackendError:
-        return BackendError(f"the guest has ended by itself; {self._qemu.last_words()}")
+        return BackendError(f"the guest has ended by itself; {self._qemu.last_output()}")
 
 
 class _Outgoing(io.RawIOBase):
     """A file whose contents go to the guest as DATA frames."""
 
-    def __init__(self, channel: Channel) -> None:
-        self._channel = channel
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def writable(self) -> bool:
         return True
@@ -120,15 +120,15 @@ class _Outgoing(io.RawIOBase):
     def write(self, data: Any) -> int:
         piece = bytes(data)
         if piece:  # an empty frame would end the stream
-            self._channel.say(frame(DATA, piece))
+            self._connection.say(frame(DATA, piece))
         return len(piece)
 
 
 class _Incoming(io.RawIOBase):
-    """A file whose contents come from the guest as DATA frames, up to a message that tells how it went."""
+    """A file whose contents come from the guest as DATA frames, up to a message that says whether all went well."""
 
-    def __init__(self, channel: Channel) -> None:
-        self._channel = channel
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
         self._held = b""
         self._has_ended = False
         self.count = 0
@@ -146,17 +146,17 @@ class _Incoming(io.RawIOBase):
         return count
 
     def has_begun(self) -> bool:
-        """Whether anything comes at all."""
+        """Whether the guest sends any data."""
         self._take()
         return not self._has_ended
 
     def finish(self) -> None:
-        """Read whatever still comes, so that the conversation can go on."""
+        """Read the rest of the stream, so that the connection can be used for the next request."""
         while not self._has_ended:
             self._take()
 
     def _take(self) -> None:
-        kind, body = self._channel.owed_frame()
+        kind, body = self._connection.owed_frame()
         if kind == DATA:
             self._held = body
             self.count += len(body)

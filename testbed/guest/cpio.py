@@ -1,4 +1,4 @@
-"""Writes the archive a kernel takes as its first file system (cpio, format `newc`), so that no cpio tool is needed."""
+"""Writes the archive that a kernel takes as its first file system (cpio, format `newc`), without a cpio program."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CpioWriter:
         self._add(name, stat.S_IFLNK | 0o777, target.encode())
 
     def add_device(self, name: str, major: int, minor: int) -> None:
-        """A character device: an entry of the archive, so no privilege is needed to make one."""
+        """A character device: only an entry of the archive, so no privilege is needed."""
         self._add(name, stat.S_IFCHR | 0o600, device=(major, minor))
 
     def close(self) -> None:

@@ -31,7 +31,7 @@ from testbed.guest.rootfs import Extra
 Sink = Callable[[bytes], object]
 """Takes what a command prints, piece by piece as it comes."""
 _GRACE_S = 10.0
-"""How long a command may take to end after it was asked to, and the guest to kill it after that."""
+"""How long a command may take to end after a signal, and after that the guest to kill it."""
 
 
 class GuestTimeout(TestbedError):
@@ -43,9 +43,9 @@ class GuestTimeout(TestbedError):
 class Guest:
     """A booted guest; a context manager whose exit ends it.
 
-    `snapshot`: without KVM, begin where an earlier guest with the same code was ready, and keep such a state if there
-    is none. `is_restored` tells whether that was so, `boot_s` how long it took until the guest was ready. `extra`: what
-    the guest is to have besides.
+    `snapshot`: without KVM, start from the saved state of an earlier guest with the same code; if there is none, save
+    one. `is_restored` says whether there was one, `boot_s` how long it took until the guest was ready. `extra`: more
+    programs and packages for the guest.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Guest:
         began = time.monotonic()
         with project_archive() as project:
             booted = boot(images, project, cpus=cpus, memory_mb=memory_mb, accel=accel, snapshot=snapshot)
-        self._qemu, self._channel = booted.qemu, booted.channel
+        self._qemu, self._connection = booted.qemu, booted.connection
         self.accel, self.is_restored = booted.accel, booted.is_restored
         try:
             self._set_clock_and_seed()
@@ -101,11 +101,11 @@ class Guest:
     ) -> int:
         """Run a command as root; returns its exit code (128 + the number of the signal that ended it).
 
-        `send` maps paths in the guest to files or folders here that are put there first. `bring` names folders of the
-        guest whose contents are put into folders here afterwards, also if the command failed, took longer than
-        `timeout_s` or was interrupted; one that does not exist then is left out unless the command succeeded. Relative
-        paths in the guest are below /tmp, where commands run unless `cwd` says otherwise. `stdin`: a descriptor of ours
-        whose lines the command reads.
+        `send` maps paths in the guest to files or folders of the host, which are copied there first. `bring` names
+        folders of the guest whose contents are copied into folders of the host afterwards, also if the command failed,
+        took longer than `timeout_s` or was interrupted; a folder that does not exist is an error only if the command
+        succeeded. Relative paths in the guest are below /tmp, where commands run unless `cwd` says otherwise. `stdin`:
+        a descriptor of this process from which the command reads.
         """
         if not argv:
             raise ValueError("no command")
@@ -113,30 +113,32 @@ class Guest:
             self.send(send)
         sinks = {OUT: stdout or _to(sys.stdout), ERR: stderr or _to(sys.stderr)}
         with noted_interrupts() as noted:
-            self._channel.say(message(do="run", argv=list(argv), cwd=cwd, env=dict(env or {}), reads=stdin is not None))
+            self._connection.say(
+                message(do="run", argv=list(argv), cwd=cwd, env=dict(env or {}), reads=stdin is not None)
+            )
             code = self._follow(sinks, noted, timeout_s, stdin)
             for path, folder in bring:
                 self.bring(path, folder, must_exist=code == 0)
         if noted:
-            signal.raise_signal(noted[0])  # now that everything is back, what it would have done at once
+            signal.raise_signal(noted[0])  # only now, after the results have been brought back
         if code is None:
             raise GuestTimeout(f"{argv[0]}: took longer than {timeout_s:g} s in the guest and was ended")
         return code
 
     def send(self, files: Mapping[str, Path]) -> None:
-        """Put files and folders of the host into the guest, at the paths that they are named by."""
-        self._channel.put({str(PurePosixPath(WORK, path)): source for path, source in files.items()})
+        """Copy files and folders of the host into the guest, each to the path that is its key."""
+        self._connection.put({str(PurePosixPath(WORK, path)): source for path, source in files.items()})
 
     def bring(self, path: str, folder: Path, *, must_exist: bool = True) -> None:
-        """Put what is in a folder of the guest, or a single file, into a folder of the host."""
-        self._channel.get(str(PurePosixPath(WORK, path)), folder, must_exist=must_exist)
+        """Copy the contents of a folder of the guest, or a single file, into a folder of the host."""
+        self._connection.get(str(PurePosixPath(WORK, path)), folder, must_exist=must_exist)
 
     def _set_clock_and_seed(self) -> None:
-        """A restored guest believes that it is the time of its snapshot, and would draw what others have drawn."""
-        self._channel.ask(do="begin", time=time.time(), seed=os.urandom(32).hex())
+        """A restored guest has the clock of its snapshot, and would draw the same random numbers as others from it."""
+        self._connection.ask(do="begin", time=time.time(), seed=os.urandom(32).hex())
 
     def _send_scenarios(self) -> None:
-        """Apart from the code, so that an edited scenario does not put a snapshot out of use."""
+        """Send them apart from the code, so that a snapshot stays valid if a scenario is edited."""
         folder = ROOT / "scenarios"
         if folder.is_dir():
             self.send({f"{PROJECT}/scenarios": folder})
@@ -147,7 +149,7 @@ class Guest:
         """Pass on what the command prints until it ends; its exit code, or None if it took too long."""
         deadline = float("inf") if timeout_s is None else time.monotonic() + timeout_s
         is_late = False
-        # A command is asked to end, then killed with all that it started; a guest that cannot do that hangs.
+        # First a signal asks the command to end, then the guest kills all its processes; if that fails, it hangs.
         steps: list[int] = [signal.SIGTERM, signal.SIGKILL]
         while True:
             if (noted and len(steps) == 2) or time.monotonic() >= deadline:
@@ -155,13 +157,13 @@ class Guest:
                     raise BackendError("the guest does not answer and was ended")
                 is_late = is_late or not noted
                 step = steps.pop(0)
-                self._channel.say(message(do="signal", number=noted[0] if noted and len(steps) == 1 else step))
+                self._connection.say(message(do="signal", number=noted[0] if noted and len(steps) == 1 else step))
                 deadline = time.monotonic() + _GRACE_S
             if stdin is not None and select.select([stdin], (), (), 0.0)[0]:
                 typed = os.read(stdin, CHUNK)
-                self._channel.say(frame(IN, typed))  # nothing, at the end
+                self._connection.say(frame(IN, typed))  # no bytes mean the end of the input
                 stdin = stdin if typed else None
-            found = self._channel.next_frame(within_s=0.2 if stdin is None else 0.02)
+            found = self._connection.next_frame(within_s=0.2 if stdin is None else 0.02)
             if found is None:
                 continue
             kind, body = found
@@ -175,7 +177,7 @@ class Guest:
 
 
 def _to(stream: Any) -> Sink:
-    """Writes to one of our own standard streams, whatever that is at the moment."""
+    """A sink that writes to a standard stream of this process, also if a test has replaced it."""
     binary: BinaryIO | None = getattr(stream, "buffer", None)
 
     def write(data: bytes) -> None:

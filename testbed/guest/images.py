@@ -1,4 +1,4 @@
-"""All that a guest boots from, from the cache."""
+"""The files that a guest boots from, from the cache."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from testbed.guest.rootfs import Extra, root_image
 
 @dataclass(frozen=True)
 class Images:
-    """What a guest boots from; the name of each tells what went into it."""
+    """The files that a guest boots from; the name of each has a fingerprint of its inputs."""
 
     kernel: Path
     initramfs: Path

@@ -1,8 +1,9 @@
 """The guest's first process: takes commands from the host one after the other and sends back what they print.
 
-It says `ready` at once and then, while nobody asks for anything, imports what the testbed's commands need. Imports take
-a guest without KVM ten times as long as the host, so `testbed ...`, `python FILE ...` and `python -m MODULE ...` do not
-start a new interpreter: the agent forks, and the child goes on from there. After each command what it left is killed.
+It says `ready` at once and then, until the first request comes, imports what the testbed's commands need. Without KVM
+imports take ten times as long as on the host, so `testbed ...`, `python FILE ...` and `python -m MODULE ...` do not
+start a new interpreter: this process forks, and the child carries out the command. After each command the processes
+that it left running are killed.
 
 It runs as process 1 of a guest and refuses to run anywhere else.
 """
@@ -27,23 +28,27 @@ from testbed.guest.layout import MODULES_LOADED, PORT, WORK
 from testbed.guest.protocol import CHUNK, DATA, ERR, IN, MESSAGE, OUT, Frames, frame, message
 
 WARM = (
-    "testbed.cli.main", "testbed.scenario.schema", "testbed.experiments.runner", "testbed.cli.report", "testbed.backends.hwsim.backend", "testbed.backends.stations.__main__",
-    "testbed.backends.hwsim.self_test", "asyncio", "testbed.backends.sim.simulation", "testbed.backends.mininet_wifi.network", "mn_wifi.net", "mn_wifi.cli",
+    "testbed.cli.main", "testbed.scenario.loader", "testbed.backends.rules", "testbed.experiments.runner",
+    "testbed.cli.report", "testbed.backends.hwsim.backend", "testbed.backends.hwsim.medium",
+    "testbed.backends.hwsim.radios", "testbed.backends.hwsim.routing", "testbed.backends.hwsim.self_test",
+    "testbed.backends.hwsim.transport", "testbed.backends.hwsim.netlink_control", "testbed.backends.stations.__main__",
+    "testbed.backends.stations.orchestrator", "asyncio", "testbed.backends.sim.simulation",
+    "testbed.backends.mininet_wifi.network", "mn_wifi.net", "mn_wifi.cli",
 )  # fmt: skip
-"""Imported ahead, in this order; one that is missing is left out."""
+"""What `testbed run` imports on virtual radios, in this order. A module that is not installed is left out."""
 _RNDRESEEDCRNG = 0x5207  # linux/random.h
 _CANNOT_RUN, _NOT_FOUND = 126, 127  # the shell's exit codes
 
 
 class Become(BaseException):
-    """Raised in a forked child: leave the agent's stack and be this command."""
+    """Raised in a forked child: unwind the stack of this process, then carry out this command."""
 
     def __init__(self, argv: list[str]) -> None:
         self.argv = argv
 
 
-class Agent:
-    """The conversation with the host."""
+class Init:
+    """Answers the host's requests."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -52,7 +57,7 @@ class Agent:
         self._typed = -1
 
     def serve(self) -> NoReturn:
-        """Answer requests until the host goes away."""
+        """Answer requests until the host closes the port."""
         self._send(message(ready=True))
         while True:
             self._warm_up_until_asked()
@@ -86,7 +91,7 @@ class Agent:
         self._send(message(error=None))
 
     def _do_begin(self, time: float, seed: str) -> None:
-        """Set the clock, and make this guest draw other random numbers than all that began with the same snapshot."""
+        """Set the clock, and reseed the random numbers: guests from the same snapshot would draw the same ones."""
         _set_clock(time)
         with open("/dev/urandom", "wb") as generator:
             generator.write(bytes.fromhex(seed))
@@ -94,7 +99,7 @@ class Agent:
         self._send(message(error=None))
 
     def _do_signal(self, number: int) -> None:
-        """The command it was meant for has ended."""
+        """The command that it was meant for has ended already: nothing to do."""
 
     def _do_put(self) -> None:
         read, write = os.pipe()
@@ -128,14 +133,14 @@ class Agent:
     # -- a command that runs ------------------------------------------------------------------------------------------
 
     def _follow(self, child: int, outputs: dict[int, bytes]) -> int:
-        """Pass on what the command prints until it has ended and all it started is gone; returns its exit code."""
+        """Pass on what the command prints until it and all that it started have ended; returns its exit code."""
         poll = select.poll()
         ended = os.pidfd_open(child)
         for descriptor in (ended, self._port, *outputs):
             poll.register(descriptor, select.POLLIN)
         status = None
         while status is None or outputs:
-            self._hear(child)  # first what came together with the request
+            self._hear(child)  # first the frames that came together with the request
             for descriptor, _ in poll.poll(1000):
                 if descriptor in outputs:
                     body = os.read(descriptor, CHUNK)
@@ -150,14 +155,14 @@ class Agent:
                 elif status is None:
                     status = os.waitpid(child, 0)[1]
                     poll.unregister(ended)
-                    _kill_all()  # which also closes the other ends of the pipes
+                    _kill_all()  # this also closes the other ends of the pipes
             _reap(child)
         os.close(ended)
         code = os.waitstatus_to_exitcode(status)
         return code if code >= 0 else 128 - code
 
     def _hear(self, child: int) -> None:
-        """What the host has said meanwhile: something was typed, or there is a signal for the command."""
+        """Handle what the host has sent meanwhile: input for the command, or a signal."""
         while (heard := self._frames.next()) is not None:
             kind, body = heard
             if kind == IN:
@@ -166,7 +171,7 @@ class Agent:
                 _signal(child, json.loads(body))
 
     def _type(self, data: bytes) -> None:
-        """Give the command what was typed, or, if that is nothing, the end of it."""
+        """Give the command its input; no bytes mean the end of the input."""
         if self._typed < 0:
             return
         if data:
@@ -184,15 +189,15 @@ class Agent:
         self._warm_up(lambda: bool(asked.poll(0)))
 
     def _warm_up(self, is_enough: Callable[[], bool]) -> None:
-        """Import what commands will need, until there is nothing left or something else to do."""
-        gc.disable()  # nothing that imports make is garbage
+        """Import what commands will need, until all is imported or `is_enough` says so."""
+        gc.disable()  # imports leave no garbage
         while self._cold and not is_enough():
             try:
                 importlib.import_module(self._cold.pop(0))
             except ImportError:
                 continue
         if not self._cold:
-            gc.freeze()  # children share these pages for as long as nobody writes to them
+            gc.freeze()  # children share these pages as long as no process writes to them
         gc.enable()
 
     def _wait_for_modules(self) -> None:
@@ -221,12 +226,12 @@ class Agent:
     def _read_port(self) -> None:
         data = os.read(self._port, CHUNK)
         if not data:
-            power_off()  # the host has gone
+            power_off()  # the host has closed the port
         self._frames.feed(data)
 
 
 def _begin(argv: list[str], cwd: str, env: dict[str, str], read: int, out: int, err: int) -> NoReturn:
-    """In the child: become the command, in a session of its own."""
+    """In the child: carry out the command, in a session of its own."""
     os.setsid()
     os.dup2(read, 0)
     os.dup2(out, 1)
@@ -245,30 +250,29 @@ def _begin(argv: list[str], cwd: str, env: dict[str, str], read: int, out: int, 
 
 
 def _restore_signals() -> None:
-    """Python ignores these, and other programs would inherit that."""
+    """Python ignores these signals, and programs that it starts would inherit that."""
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
 
 
 def is_for_us(argv: list[str]) -> bool:
-    """Whether this interpreter can become the command; options that change Python itself need a new one."""
+    """Whether this interpreter can carry out the command; options that change Python itself need a new one."""
     if argv[0] == "python" and len(argv) > 1:
         return len(argv) > 2 if argv[1] == "-m" else not argv[1].startswith("-")
     return argv[0] == "testbed"
 
 
-def _be(argv: list[str]) -> int:
-    """What the command would do, in an interpreter that has imported most of what it needs."""
+def _carry_out(argv: list[str]) -> int:
+    """Do what a new interpreter would do, in one that has imported most of what the command needs."""
     os.closerange(3, 100)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.stdin = os.fdopen(0, closefd=False)
-    sys.stdout = os.fdopen(1, "w", buffering=1, closefd=False)  # lines as they come: somebody may watch
+    sys.stdout = os.fdopen(1, "w", buffering=1, closefd=False)  # line by line, as a user may watch
     sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
     if argv[0] == "testbed":
-        from testbed.cli.main import main
-
         sys.argv = argv
-        return main(argv[1:])
+        code: int = importlib.import_module("testbed.cli.main").main(argv[1:])
+        return code
     import runpy
 
     if argv[1] == "-m":
@@ -310,17 +314,17 @@ def _signal(child: int, request: dict[str, Any]) -> None:
             os.killpg(child, request["number"])
         except ProcessLookupError:
             with suppress(ProcessLookupError):  # it has ended
-                os.kill(child, request["number"])  # it has not made its session yet
+                os.kill(child, request["number"])  # it has not started its session yet
 
 
 def _kill_all() -> None:
-    """Kill every process but this one, which is what -1 means to process 1."""
+    """Kill every process but this one: that is what -1 means for process 1."""
     with suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)
 
 
 def _reap(child: int) -> None:
-    """Orphans become children of process 1, which must wait for each that ends; `child` is waited for apart."""
+    """Wait for orphans that have ended, which become children of process 1; `child` is waited for elsewhere."""
     while True:
         try:
             found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -343,7 +347,7 @@ def _open_port() -> int:
             if (port / "name").read_text().strip() == PORT:
                 return os.open(f"/dev/{port.name}", os.O_RDWR)
         time.sleep(0.02)
-    raise SystemExit("testbed-guest: the host's port is not there")
+    raise SystemExit("testbed-guest: the port to the host does not appear")
 
 
 def power_off() -> NoReturn:
@@ -352,14 +356,14 @@ def power_off() -> NoReturn:
 
 
 def main() -> NoReturn:
-    """Serve; a child that is to become a command of the testbed comes back here, free of the agent's stack."""
+    """Serve. A child that carries out a command of the testbed comes back here, with the stack unwound."""
     if os.getpid() != 1 or not Path("/sys/class/virtio-ports").exists():
         raise SystemExit("testbed.guest.init runs as the first process of a guest only")
     try:
-        Agent(_open_port()).serve()
+        Init(_open_port()).serve()
     except Become as command:
         argv = command.argv
-    sys.exit(_be(argv))
+    sys.exit(_carry_out(argv))
 
 
 if __name__ == "__main__":

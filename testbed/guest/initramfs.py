@@ -1,4 +1,4 @@
-"""The first thing the guest's kernel runs: loads a handful of modules, mounts the root image and hands over."""
+"""The first file system of the guest's kernel: its script loads a few modules, mounts the root image and hands over."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from testbed.guest.needs import tool
 
 _INIT = f"""\
 #!/bin/busybox sh
-# Any failure ends the guest; what is printed here goes to the console, which the host shows in its error.
+# Any failure ends the guest. What is printed here goes to the console, which the host shows in its error line.
 b=/bin/busybox
 fail() {{ echo "testbed-guest: $*"; $b poweroff -f; }}
 echo {HELLO}
@@ -36,8 +36,8 @@ $b mkdir -p /root/dev/pts /root/dev/shm
 $b mount -t devpts devpts /root/dev/pts
 $b mount -t tmpfs shm /root/dev/shm
 $b mount -t debugfs debug /root/sys/kernel/debug
-# On the second processor, while Python starts on the first. It is the new root's shell that goes into the background:
-# ours would find its files gone.
+# On the second processor, while Python starts on the first. The shell of the new root does it in the background: this
+# shell would find its files gone.
 $b chroot /root /bin/sh -c '(/sbin/modprobe -a {" ".join(RADIO_MODULES)}; echo >{MODULES_LOADED}) &'
 $b chroot /root /sbin/ifconfig lo 127.0.0.1 up
 exec $b switch_root /root {START}
@@ -45,7 +45,7 @@ exec $b switch_root /root {START}
 
 
 def initramfs(kernel: Kernel) -> Path:
-    """The archive, from the cache. It is not compressed: unpacking would cost the guest more than reading."""
+    """The archive, from the cache. It is not compressed: to unpack it would take the guest longer than to read it."""
     busybox = Path(tool("busybox"))
     order = kernel.in_order(BOOT_MODULES)
     inputs = [kernel.path.name, _INIT, order, busybox.stat().st_size, Path(__file__).read_text()]

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while a guest works for us: noted first, so that results can be brought back, obeyed after."""
+"""Ctrl-C and SIGTERM while a command runs in a guest: noted first, acted on when the results are back."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def noted_interrupts() -> Iterator[list[signal.Signals]]:
-    """The list holds the first interrupt once there is one; a second one acts as if we were not here.
+    """The list gets the first interrupt. A second one does what it would do outside of this context.
 
-    Only the main thread can do this; elsewhere signals do what they always do. A signal that is ignored stays so.
+    Only the main thread can handle signals; in other threads nothing changes. A signal that is ignored stays ignored.
     """
     noted: list[signal.Signals] = []
     if threading.current_thread() is not threading.main_thread():

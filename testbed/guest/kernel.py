@@ -1,7 +1,7 @@
 """The guest's kernel: the distribution's stock one, unpacked into the cache and never installed on the host.
 
-Debian's full image has every module that radios need; its `cloud` image does not. Of its 4,000 modules the guest gets
-those named here and what they depend on.
+Debian's full image has every module that radios need; its `cloud` image has not. Of its 4,000 modules the guest gets
+those named here and the modules that they depend on.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from pathlib import Path
 from testbed.errors import BackendError
 from testbed.guest import cache
 from testbed.guest.elf import modinfo
-from testbed.guest.needs import find, missing, tool
+from testbed.guest.needs import missing, tool
+from testbed.processes import find_program
 
 BOOT_MODULES = ("virtio_pci", "virtio_blk", "virtio_console", "crc32c_generic", "ext4")
-"""What it takes to reach the root file system and the host. ext4 asks for a crc32c even where no checksum is used."""
+"""Needed to reach the root file system and the host. ext4 needs a crc32c even where no checksum is used."""
 RADIO_MODULES = ("mac80211_hwsim",)
 """Loaded while the guest starts, because every use of it needs them."""
 OTHER_MODULES = (
@@ -29,7 +30,7 @@ OTHER_MODULES = (
     "sch_netem", "sch_tbf", "sch_htb", "sch_prio", "cls_u32", "act_mirred", "sch_ingress",
     "overlay",
 )  # fmt: skip
-"""Loaded when they are asked for, by name or by the kernel itself."""
+"""Loaded on demand, by name or by the kernel itself."""
 META_PACKAGES = ("linux-image-amd64", "linux-image-generic")  # Debian's, Ubuntu's
 _PARTS = re.compile(r"linux-(image|modules|modules-extra)(-unsigned)?-\d\S*")
 
@@ -46,7 +47,7 @@ class Kernel:
 
     @property
     def modules(self) -> Path:
-        """The modules, `modules.dep` and `modules.alias`, as modprobe wants to find them."""
+        """The modules, `modules.dep` and `modules.alias`, as modprobe expects them."""
         return self.path / "modules"
 
     @property
@@ -55,7 +56,7 @@ class Kernel:
         return (self.path / "release").read_text()
 
     def in_order(self, names: tuple[str, ...]) -> list[str]:
-        """Files of these modules and of all that they depend on, each after what it needs."""
+        """The files of these modules and of all that they depend on, each after those that it needs."""
         needs = {}
         for line in (self.modules / "modules.dep").read_text().splitlines():
             name, _, others = line.partition(":")
@@ -69,7 +70,7 @@ class Kernel:
 
 
 def kernel(*, update: bool = False) -> Kernel:
-    """The kernel that was used last, or the distribution's current one if there is none or with `update`."""
+    """The kernel that was used last; the distribution's current one if there is none, or with `update`."""
     wanted = cache.fingerprint([BOOT_MODULES, RADIO_MODULES, OTHER_MODULES, Path(__file__).read_text()])
     known = None if update else cache.newest("kernel", wanted)
     if known is None:
@@ -134,10 +135,10 @@ def _check(done: subprocess.CompletedProcess[bytes]) -> None:
 
 
 def unpacked(image: bytes) -> bytes | None:
-    """The ELF kernel within a bzImage, or None if its compression is unknown.
+    """The ELF kernel in a bzImage, or None if its compression is unknown.
 
-    QEMU starts it by the PVH protocol. Under software emulation that saves the four seconds in which the kernel would
-    unpack itself.
+    QEMU starts it by the PVH protocol. Under software emulation this saves four seconds: the kernel does not have
+    to unpack itself.
     """
     if image[0x202:0x206] != b"HdrS":
         return None
@@ -152,12 +153,12 @@ def unpacked(image: bytes) -> bytes | None:
 
 
 def _decompress(data: bytes) -> bytes:
-    """What was compressed in one of the ways kernels and modules are; trailing bytes are ignored."""
+    """Decompress data in any of the formats that kernels and modules come in; trailing bytes are ignored."""
     if data.startswith(b"\xfd7zXZ\0"):
         return lzma.LZMADecompressor().decompress(data)
     if data.startswith(b"\x1f\x8b"):
         return zlib.decompressobj(31).decompress(data)
-    if data.startswith(b"\x28\xb5\x2f\xfd") and find("zstd"):
+    if data.startswith(b"\x28\xb5\x2f\xfd") and find_program("zstd"):
         return subprocess.run(
             [tool("zstd"), "-dcq"], input=data, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         ).stdout
@@ -191,7 +192,7 @@ def _pick_modules(installed: Path, target: Path) -> None:
 
 
 def _all_needs(name: str, direct: dict[str, list[str]]) -> list[str]:
-    """What a module depends on, also indirectly; each before what it needs itself, the order of `modules.dep`."""
+    """All modules that one depends on, also indirectly, each before those that it needs: the order of `modules.dep`."""
     order: dict[str, None] = {}
 
     def visit(one: str) -> None:

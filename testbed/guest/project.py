@@ -1,6 +1,7 @@
-"""The project's own code for the guest: a tar archive in memory, made anew at every boot.
+"""The project's own code for the guest: a tar archive in memory, made at every boot.
 
-So an edit needs no new root image. The guest sees it as a read-only disk and unpacks it into memory.
+An edit of the code therefore needs no new root image. The guest sees the archive as a read-only disk and unpacks it
+into memory.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ PACKAGES = ("agents", "analysis", "testbed")
 
 
 def project_archive(root: Path = ROOT) -> BinaryIO:
-    """The archive, in a file that has no name and so cannot be left behind."""
+    """The archive, in a file without a name, of which nothing can be left behind."""
     for package in PACKAGES:
-        # As importing it would; where nothing can be written, the guest does the work at every boot.
+        # As an import would do. If the folder is read-only, the guest compiles the code at every boot.
         compileall.compile_dir(root / package, quiet=2)
     file = os.fdopen(os.memfd_create("testbed-project"), "w+b")
     with tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as archive:
@@ -30,7 +31,7 @@ def project_archive(root: Path = ROOT) -> BinaryIO:
 
 
 def _only_ours(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Leave out what other Pythons compiled, and what the guest cannot use."""
+    """Leave out files that other Pythons compiled, and everything but plain files and folders."""
     name = Path(entry.name)
     if name.suffix == ".pyc" and not name.name.endswith(f".{sys.implementation.cache_tag}.pyc"):
         return None

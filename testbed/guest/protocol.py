@@ -1,6 +1,6 @@
-"""What host and agent say to each other over one virtio-serial port: frames of a kind, a length and a body.
+"""The protocol between the host and the guest's first process: frames of a kind, a length and a body over one port.
 
-The agent says MESSAGE {"ready": true} once. Then the host asks, one thing at a time, and the agent answers:
+The guest sends MESSAGE {"ready": true} once. Then the host sends one request at a time, and the guest answers:
 
     MESSAGE {"do": "begin", "time", "seed"}       MESSAGE {"error": null}
     MESSAGE {"do": "warm"}                        MESSAGE {"error": null}
@@ -12,7 +12,7 @@ The agent says MESSAGE {"ready": true} once. Then the host asks, one thing at a 
     a tar archive, an empty one last
     MESSAGE {"do": "get", "path"}                 DATA frames of a tar archive, then MESSAGE {"error": text or null}
 
-This module runs on both sides and imports next to nothing, because imports are what a guest is slow at.
+This module runs on both sides and imports little, because imports take long in a guest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 MESSAGE, DATA, OUT, ERR, IN = b"M", b"D", b"O", b"E", b"I"
 HEADER = struct.Struct(">cI")
 CHUNK = 1 << 16
-"""How much of a stream goes into one frame."""
+"""The most bytes of a stream in one frame."""
 
 
 def frame(kind: bytes, body: bytes) -> bytes:
@@ -38,7 +38,7 @@ def message(**fields: Any) -> bytes:
 
 
 class Frames:
-    """Puts frames together from the bytes of a stream, however they are cut."""
+    """Puts frames together from the bytes of a stream, which may arrive in pieces of any size."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
@@ -47,7 +47,7 @@ class Frames:
         self._bytes += data
 
     def next(self) -> tuple[bytes, bytes] | None:
-        """The next frame as (kind, body), or None if not all of it is there yet."""
+        """The next frame as (kind, body), or None if it is not complete yet."""
         held = self._bytes
         if len(held) < HEADER.size:
             return None

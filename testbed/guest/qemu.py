@@ -1,4 +1,4 @@
-"""Starts QEMU so that it cannot outlive us, with KVM where that works and software emulation (TCG) where not."""
+"""Starts QEMU, with KVM or with software emulation (TCG), so that it ends when this process does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KERNEL_ARGUMENTS = (
 
 
 class Qemu:
-    """A running QEMU. Its console goes to a file without a name, the agent's port and QEMU's monitor to sockets."""
+    """A running QEMU. Its console goes to a file without a name, the guest's port and QEMU's monitor to sockets."""
 
     def __init__(self, images: Images, project: BinaryIO, *more: str, accel: str, cpus: int, memory_mb: int) -> None:
         self.port, port = socket.socketpair()
@@ -36,7 +36,7 @@ class Qemu:
                 stdout=self._console,
                 stderr=self._console,
                 pass_fds=tuple(theirs.values()),
-                start_new_session=True,  # Ctrl-C is for us; what becomes of the guest is our decision
+                start_new_session=True,  # Ctrl-C goes to this process only, which then ends the guest
                 preexec_fn=partial(die_with_parent, os.getpid()),
             )
 
@@ -45,8 +45,8 @@ class Qemu:
         size = os.fstat(self._console.fileno()).st_size
         return os.pread(self._console.fileno(), size, 0).decode(errors="replace")
 
-    def last_words(self) -> str:
-        """The end of what the console shows, for one line."""
+    def last_output(self) -> str:
+        """The last lines of the console, as one line."""
         lines = [line.strip() for line in self.console().splitlines() if line.strip()]
         return f"its console says: {' / '.join(lines[-3:])}" if lines else "its console is empty"
 
@@ -58,7 +58,7 @@ class Qemu:
         return self._process.pid
 
     def kill(self) -> None:
-        """End it at once: the guest has nothing that it would have to write back."""
+        """End it at once: the guest has no disk whose data it would have to write."""
         self._process.kill()
         self._process.wait()
         for file in (self.port, self.monitor, self._console):
@@ -78,7 +78,7 @@ def command_line(
         "-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
         "-drive", f"if=none,id=root,format=raw,readonly=on,file={_escaped(images.root)}",
         "-device", "virtio-blk-pci,drive=root",
-        # The archive has no name; locks are for files that others could open.
+        # The archive has no name, so no other process can open it, and it needs no lock.
         "-drive", f"if=none,id=project,format=raw,readonly=on,file.locking=off,file=/proc/self/fd/{project}",
         "-device", "virtio-blk-pci,drive=project",
         "-device", "virtio-serial-pci",

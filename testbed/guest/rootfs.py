@@ -1,7 +1,8 @@
 """The guest's root file system: the Python that runs us, the packages it needs and a few tools, in an ext4 image.
 
-Everything keeps its path, so that Python finds itself, and its modification time, so that compiled files stay valid:
-compiling the standard library anew would take the guest minutes. `mke2fs -d` fills the image without privileges.
+Every file keeps its path, so that Python finds its library, and its modification time, so that compiled files stay
+valid: to compile the standard library again would take the guest minutes. `mke2fs -d` fills the image without
+privileges.
 """
 
 from __future__ import annotations
@@ -21,45 +22,48 @@ from testbed.errors import BackendError
 from testbed.guest import cache
 from testbed.guest.kernel import Kernel
 from testbed.guest.layout import PACKAGES, PROJECT, START
-from testbed.guest.needs import find, tool
+from testbed.guest.needs import tool
+from testbed.processes import find_program
 
-DISTRIBUTIONS = ("pydantic", "PyYAML")
-"""What the project needs in the guest; those that are installed go in, with what they require."""
+DISTRIBUTIONS = ("pydantic", "PyYAML", "pyroute2")
+"""What the project needs in the guest; those that are installed are copied, with what they require."""
 PROGRAMS = ("sh", "babeld", "ip", "tc", "iw", "bridge", "batctl", "ping")
-"""Go in if the host has them. Busybox would do as a shell, but one that prefers its own `ip` to the real one."""
+"""Copied if the host has them. Busybox has a shell too, but it would run its own `ip` instead of the real one."""
 _LEFT_OUT = {
     "test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3", "pydoc_data", "site-packages",
     "dist-packages",
 }  # fmt: skip
 _PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
-_EXPECTED_IN_SBIN = ("modprobe", "ifconfig")  # by the kernel, and by the initramfs
+_EXPECTED_IN_SBIN = ("modprobe", "ifconfig")  # the kernel and the initramfs call them there
 _FOLDERS = ("dev", "proc", "sys", "tmp", "run", "var", "root", "etc/modprobe.d", "opt", "usr/bin", "usr/sbin")
 _FILES = {
     "etc/passwd": "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
     "etc/group": "root:x:0:\nnogroup:x:65534:\n",
     "etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
-    # The radios are made one by one, by netlink.
+    # Radios are made one by one, by netlink.
     "etc/modprobe.d/testbed.conf": "options mac80211_hwsim radios=0\n",
 }
 
 
 @dataclass(frozen=True)
 class Extra:
-    """What goes in besides, for a guest that is to do more."""
+    """What else is copied, for a guest that is to do more."""
 
     distributions: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     folders: tuple[Path, ...] = ()
-    """Of Python packages that are no distributions."""
+    """Python packages that are no distributions."""
     scripts: tuple[tuple[str, str], ...] = ()
-    """Programs by name, with their text."""
+    """Names and texts of shell scripts, which become programs."""
 
 
 def root_image(kernel: Kernel, extra: Extra | None = None) -> Path:
     """The image, from the cache."""
     extra = extra or Extra()
     packages = installed_packages((*DISTRIBUTIONS, *extra.distributions))
-    programs = {program: found for program in (*PROGRAMS, *extra.programs) if (found := find(program)) is not None}
+    programs = {
+        program: found for program in (*PROGRAMS, *extra.programs) if (found := find_program(program)) is not None
+    }
     inputs = {
         "kernel": kernel.path.name,
         "python": [sys.version, *map(_stamp, _interpreter_and_library())],
@@ -67,7 +71,7 @@ def root_image(kernel: Kernel, extra: Extra | None = None) -> Path:
         "programs": {program: _stamp(Path(found)) for program, found in [*programs.items(), ("", tool("busybox"))]},
         "scripts": extra.scripts,
         "folders": {str(folder): _newest_change(folder) for folder in extra.folders},
-        "recipe": Path(__file__).read_text(),
+        "recipe": [Path(__file__).read_text(), PACKAGES, PROJECT, START],
     }
 
     def build(path: Path) -> None:
@@ -90,7 +94,7 @@ def installed_packages(wanted: Iterable[str] = DISTRIBUTIONS) -> dict[str, impor
         try:
             found[name] = importlib.metadata.distribution(name)
         except importlib.metadata.PackageNotFoundError:
-            continue  # for another system or another Python, or an extra that the host does without
+            continue  # for another system or another Python, or an extra that the host does not have
         for requirement in found[name].requires or ():
             needed = re.match(r"[\w.-]+", requirement)
             if needed and "extra ==" not in requirement:
@@ -157,7 +161,7 @@ def _copy_top_links(tree: Path) -> None:
 
 
 def _copy(tree: Path, file: Path, where: str | None = None) -> None:
-    """Copy a file, links followed, to the same path in the tree."""
+    """Copy a file, or what a link points to, to the same path in the tree."""
     target = tree / (where or str(file)).lstrip("/")
     target.parent.mkdir(parents=True, exist_ok=True)
     if not target.exists():
@@ -185,7 +189,7 @@ def _copy_package(package: importlib.metadata.Distribution, target: Path) -> Non
 
 
 def _link_applets(tree: Path) -> None:
-    """The usual commands, from busybox, where the host's own were not copied."""
+    """The usual commands, from busybox, unless the host's own were copied."""
     names = subprocess.run([tool("busybox"), "--list"], capture_output=True, text=True, check=True).stdout.split()
     for name in names:
         places = [tree / folder / name for folder in ("bin", "sbin", "usr/bin", "usr/sbin")]
@@ -194,19 +198,20 @@ def _link_applets(tree: Path) -> None:
 
 
 def _write_starters(tree: Path, interpreter: Path) -> None:
-    """`python` and `testbed` as commands, and the first process."""
+    """The commands `python` and `testbed`, and the start of the first process."""
     for name in ("python", "python3"):
         link = tree / "usr/bin" / name
         if not link.exists():
             link.symlink_to(interpreter)
     environment = f"PYTHONPATH={PROJECT}:{PACKAGES} PYTHONUTF8=1 PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1"
-    # For packages that only some guests have: no window, no threads, and a place to write that can be written to.
+    # For packages that only some guests have: no window, no threads, and a folder that can be written to.
     environment += " MPLBACKEND=Agg MPLCONFIGDIR=/run/matplotlib OPENBLAS_NUM_THREADS=1"
+    environment += " TESTBED_CONTROL_PLANE=netlink"  # importing pyroute2 takes seconds under software emulation
     _write_script(
         tree / START.lstrip("/"),
         f"export HOME=/root PATH={':'.join(_PATH)} {environment}\nexec {interpreter} -S -m testbed.guest.init",
     )
-    _write_script(tree / "usr/bin/testbed", f'exec {interpreter} -m testbed.cli.main "$@"')
+    _write_script(tree / "usr/bin/testbed", f'exec {interpreter} -m testbed.cli "$@"')
 
 
 def _write_script(path: Path, text: str) -> None:
@@ -215,13 +220,13 @@ def _write_script(path: Path, text: str) -> None:
 
 
 def _copy_shared_libraries(tree: Path) -> None:
-    """What the programs and the extension modules are linked with, as the host's loader finds it."""
+    """The libraries that programs and extension modules are linked with, as the host's loader finds them."""
     linked = [path for path in tree.rglob("*") if path.is_file() and not path.is_symlink() and _is_elf(path)]
-    # Asked of the copies' originals where they exist: a library may be found relative to the file that wants it.
+    # The original files are asked where they exist: a library may be found relative to the file that needs it.
     originals = [original if (original := Path("/", path.relative_to(tree))).exists() else path for path in linked]
     said = subprocess.run(["ldd", *originals], capture_output=True, text=True).stdout
     wanted = set(re.findall(r"(?:=> |^\s+)(/\S+) \(0x", said, re.MULTILINE))
-    # Loaded by name when the first thread ends, so no list has it.
+    # Loaded by name when the first thread ends, so `ldd` does not list it.
     wanted |= {str(Path(one).with_name("libgcc_s.so.1")) for one in wanted if one.endswith("/libc.so.6")}
     for library in sorted(wanted):
         if Path(library).is_file():
@@ -234,9 +239,9 @@ def _is_elf(path: Path) -> bool:
 
 
 def _compile(tree: Path, library: Path) -> None:
-    """Compile what the host has not; what is up to date is left alone."""
+    """Compile what the host has not compiled; files that are up to date are left as they are."""
     for folder in (str(library), PACKAGES):
-        options = ["-qq", "-j0", "-s", str(tree), "-p", "/"]  # compiled as if it were where it will be
+        options = ["-qq", "-j0", "-s", str(tree), "-p", "/"]  # with the paths that the files have in the guest
         command = [sys.executable, "-m", "compileall", *options, str(tree / folder.lstrip("/"))]
         subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
@@ -253,4 +258,4 @@ def _make_image(tree: Path, path: Path) -> None:
         text=True,
     )
     if made.returncode != 0:
-        raise BackendError(f"mke2fs failed: {(made.stderr.strip().splitlines() or ['it does not say why'])[-1]}")
+        raise BackendError(f"mke2fs failed: {(made.stderr.strip().splitlines() or ['it printed no reason'])[-1]}")

@@ -1,7 +1,7 @@
-"""A guest that has booted and imported everything, kept as a file, so that the next one begins there.
+"""The state of a guest that has booted and imported everything, kept as a file; the next guest starts from it.
 
-Without KVM that is the difference between half a minute and two seconds. A snapshot is for one state of the code, one
-set of images and one start of the host, whose clock rate the guest has measured. It is QEMU's migration stream.
+Without KVM this takes two seconds instead of half a minute. A snapshot is valid for one state of the code, one set of
+images and one start of the host, whose clock rate the guest has measured. The file is QEMU's migration stream.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SAVE_TIMEOUT_S = 60.0
 
 
 def snapshot_key(images: Images, project: BinaryIO, *, cpus: int, memory_mb: int) -> str:
-    """Names all that a snapshot depends on."""
+    """A fingerprint of everything that a snapshot depends on."""
     project.seek(0)
     qemu = os.stat(tool("qemu-system-x86_64"))
     names = [images.kernel.parent.name, images.initramfs.name, images.root.name]
@@ -39,16 +39,16 @@ def find_snapshot(key: str) -> Path | None:
 
 
 def save_snapshot(key: str, monitor: socket.socket) -> bool:
-    """Write the guest's state into the cache while it waits; whether that worked. The guest goes on in either case."""
+    """Write the state of the waiting guest into the cache; returns whether that worked. The guest then goes on."""
     try:
         cache.build_once("snapshot", key, lambda path: _save(path, monitor))
     except (BackendError, OSError):
-        return False  # such as a full disk: the next guest boots as this one did
+        return False  # for example, the disk is full: the next guest boots as this one did
     return True
 
 
 def restore_arguments(snapshot: Path) -> list[str]:
-    """What QEMU needs to begin with a snapshot."""
+    """The arguments with which QEMU starts from a snapshot."""
     return ["-incoming", f"exec:cat {shlex.quote(str(snapshot))}"]
 
 
@@ -68,7 +68,7 @@ def _save(path: Path, monitor: socket.socket) -> None:
 
 
 def _ask(stream: Any, command: str, **arguments: Any) -> dict[str, Any]:
-    """A command of QEMU's monitor and its answer; events in between are of no interest."""
+    """Send a command to QEMU's monitor and return its answer; events in between are ignored."""
     stream.write(json.dumps({"execute": command, "arguments": arguments}) + "\n")
     stream.flush()
     while line := stream.readline():

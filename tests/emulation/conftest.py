@@ -1,4 +1,4 @@
-"""One guest for all tests that need one, and what happens where there cannot be one."""
+"""One guest for all tests that need one, and what happens where no guest can run."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from testbed.guest.images import prepare
 
 
 def is_promised() -> bool:
-    """Whether this is continuous integration that sets itself up with all that a guest needs."""
+    """Whether this is continuous integration, which installs all that a guest needs."""
     return os.environ.get("CI") == "true" and os.geteuid() == 0 and Path("/etc/debian_version").exists()
 
 
 def cannot(reason: str) -> None:
-    """Skip, or fail where the capability is promised: a suite that skips in silence tests nothing."""
+    """Skip, or fail where the capability is promised: tests that are skipped without notice test nothing."""
     if is_promised():
         pytest.fail(f"continuous integration should have this: {reason}", pytrace=False)
     pytest.skip(reason)
@@ -27,7 +27,7 @@ def cannot(reason: str) -> None:
 
 @pytest.fixture(scope="session")
 def guest_images() -> None:
-    """What guests boot from is in the cache, for tests that boot their own."""
+    """Have the images that guests boot from in the cache, for tests that boot their own."""
     try:
         prepare()
     except BackendError as error:
@@ -36,6 +36,6 @@ def guest_images() -> None:
 
 @pytest.fixture(scope="session")
 def guest(guest_images: None) -> Iterator[Guest]:
-    """A guest that all tests share; it leaves a snapshot behind, so that any further guest comes up in seconds."""
+    """A guest that all tests share. It saves a snapshot, so that any further guest starts in seconds."""
     with Guest() as booted:
         yield booted

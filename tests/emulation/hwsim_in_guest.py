@@ -1,4 +1,4 @@
-"""What is tried of the virtual radios where there are some: run as root in the guest, it prints one JSON object.
+"""Tests of the virtual radios, on a kernel that has them: run as root in the guest, it prints one JSON object.
 
 python hwsim_in_guest.py radios|line|edge|killed|medium_killed|unproven|babel_routes|batman_routes
 """
@@ -15,28 +15,27 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import BackendError
-from testbed.network.geometry import Geometry
-from testbed.backends.hwsim import babel
-from testbed.backends.hwsim import kernel
-from testbed.backends.hwsim import lock
+from testbed.backends.hwsim import babel, kernel, lock
 from testbed.backends.hwsim.clean import clean, leftovers
-from testbed.backends.hwsim.outcomes import Settings
+from testbed.backends.hwsim.frames import Impairments
 from testbed.backends.hwsim.medium import MediumProcess, Plan
 from testbed.backends.hwsim.names import PORT, address, broadcast_address, node_of
-from testbed.backends.hwsim.self_test import prove
 from testbed.backends.hwsim.radios import Radios
 from testbed.backends.hwsim.routing import set_up
 from testbed.backends.hwsim.routing_frames import RoutingFrames
+from testbed.backends.hwsim.self_test import check_medium
+from testbed.backends.repetition import make_geometry
+from testbed.errors import BackendError
 from testbed.mobility.trajectory import Position
-from testbed.radio.radio import Radio
-from testbed.scenario.schema import loads
-from testbed.randomness import Streams
+from testbed.network.geometry import Geometry
 from testbed.processes import die_with_parent
+from testbed.radio.radio import Radio
+from testbed.randomness import Streams
+from testbed.scenario.loader import loads
 
 
 def devices() -> int:
-    """How many virtual radios the kernel has, in whatever namespace."""
+    """How many virtual radios the kernel has, in all namespaces."""
     return len(list(Path("/sys/class/mac80211_hwsim").glob("hwsim*")))
 
 
@@ -56,7 +55,7 @@ def geometry(positions: list[list[float]], radio: str) -> tuple[Geometry, Radio]
         """
     )
     assert scenario.radio is not None
-    return Geometry(scenario, Streams(1, 0)), scenario.radio
+    return make_geometry(scenario, Streams(1, 0)), scenario.radio
 
 
 def sockets(radios: Radios) -> list[socket.socket]:
@@ -69,7 +68,7 @@ def sockets(radios: Radios) -> list[socket.socket]:
 
 
 def heard(one: socket.socket, own: int, seconds: float = 0.4) -> list[tuple[int, str]]:
-    """Who was heard saying what, until it has been silent for a while."""
+    """The senders and texts of datagrams that arrive, until none has come for a while."""
     found = []
     one.settimeout(seconds)
     try:
@@ -102,23 +101,23 @@ def radios() -> dict[str, Any]:
                 refused = ""
         except BackendError as error:
             refused = str(error)
-        living = clean()
+        cleaned = clean()
         began = time.monotonic()
         made.close()
         gone = time.monotonic() - began
     counts = [before, during - before, both - before, devices() - before]
-    return {"counts": counts, "took": took, "gone": gone, "refused": refused, "living": living}
+    return {"counts": counts, "took": took, "gone": gone, "refused": refused, "cleaned": cleaned}
 
 
 def line() -> dict[str, Any]:
-    """Three stations of which only neighbours are in reach; then one pair is cut, and healed."""
+    """Three stations of which only neighbours are in range; then one pair is cut, and healed."""
     places, radio = geometry([[0, 0], [80, 0], [160, 0]], "{range: 100}")
     result: dict[str, Any] = {}
     pcap = Path("/tmp/air.pcap")
     with Radios("line", 3, radio) as made, MediumProcess(made, Plan(places, pcap=pcap)) as medium:
         began = time.monotonic()
-        prove(made, medium, places, [])
-        result["proof"] = time.monotonic() - began
+        check_medium(made, medium, places, [])
+        result["self_test"] = time.monotonic() - began
         medium.start(time.monotonic_ns())
         stations = sockets(made)
         introduce(stations)
@@ -138,7 +137,7 @@ def line() -> dict[str, Any]:
 
 
 def edge() -> dict[str, Any]:
-    """Broadcasts and unicasts at the edge of the range: what arrives, and what the radio module says."""
+    """Broadcasts and unicasts at the edge of the range: what arrives, and what the radio model predicts."""
     places, radio = geometry([[0, 0], [100, 0]], "{range: 100, rate: 54}")
     sent, size = 400, 24 + 8 + 20 + 8 + 100 + 4  # of 802.11, LLC, IP, UDP, the data and the checksum
     lost = places.air.frame_error_rate(0, 1, Position(0.0, 0.0), Position(100.0, 0.0), size)
@@ -150,8 +149,8 @@ def edge() -> dict[str, Any]:
         medium.place({})
         for name, to in (("broadcast", broadcast_address()), ("unicast", address(1))):
             arrived = 0
-            for _ in range(sent // 20):
-                for _ in range(20):
+            for _ in range(sent // 50):
+                for _ in range(50):
                     stations[0].sendto(name.encode().ljust(100), (to, PORT))
                 arrived += len([1 for _, text in heard(stations[1], 1, 0.15) if name.startswith(text)])
             result[name] = arrived
@@ -160,10 +159,10 @@ def edge() -> dict[str, Any]:
 
 
 def _orchestrate(ready: socket.socket, what: str) -> None:
-    """A run that is going to be killed: radios, a medium, stations in their namespaces; perhaps one is a survivor, or
-    the medium is slow and all stations have a frame on the air."""
+    """A run that will be killed: radios, a medium, stations in their namespaces. As a `survivor`, one station is not
+    killed with it; `in flight`, the medium is stopped and all stations have a frame on the air."""
     places, radio = geometry([[0, 0], [80, 0], [160, 0]], "{range: 100}")
-    with Radios("doomed", 3, radio) as made, MediumProcess(made, Plan(places)) as medium:
+    with Radios("killed", 3, radio) as made, MediumProcess(made, Plan(places)) as medium:
         if what == "in flight":
             introduce(sockets(made))
             os.kill(medium.pid, signal.SIGSTOP)
@@ -175,18 +174,18 @@ def _orchestrate(ready: socket.socket, what: str) -> None:
                 made.enter(node)
                 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
                     one.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
-                    one.sendto(b"last words", (broadcast_address(), PORT))
+                    one.sendto(b"last", (broadcast_address(), PORT))
                     ready.send(f"station {os.getpid()}".encode())
                     time.sleep(120)
                 os._exit(0)
-        assert made.guardian is not None
-        ready.send(f"guardian {made.guardian.pid}".encode())
+        assert made.reaper is not None
+        ready.send(f"reaper {made.reaper.pid}".encode())
         time.sleep(120)
 
 
 def killed() -> dict[str, Any]:
-    """kill -9 of an orchestrator: nothing stays, unless a process survives and the guardian does not; then `clean`
-    finds what that process holds."""
+    """kill -9 of an orchestrator: nothing is left, unless a station survives and the radio reaper does not; then
+    `clean` finds the radio in that station's namespace."""
     result: dict[str, Any] = {}
     before = devices()
     for what in ("none", "in flight", "survivor"):
@@ -199,18 +198,18 @@ def killed() -> dict[str, Any]:
             finally:
                 os._exit(1)
         theirs.close()
-        told = [ready.recv(64).decode().split() for _ in range(4)]
-        (guardian,) = [int(pid) for who, pid in told if who == "guardian"]
-        stations = sorted(int(pid) for who, pid in told if who == "station")  # the first was forked first
-        during, alive = devices() - before, lock.is_alive("doomed")
+        started = [ready.recv(64).decode().split() for _ in range(4)]
+        (reaper,) = [int(pid) for name, pid in started if name == "reaper"]
+        stations = sorted(int(pid) for name, pid in started if name == "station")  # the first was forked first
+        during, alive = devices() - before, lock.is_alive("killed")
         if survives:
-            os.kill(guardian, signal.SIGKILL)
+            os.kill(reaper, signal.SIGKILL)
         os.kill(run, signal.SIGKILL)
         os.waitpid(run, 0)
         until = time.monotonic() + 10
         while devices() - before > survives and time.monotonic() < until:
             time.sleep(0.05)
-        with Radios("living", 2, Radio()):
+        with Radios("running", 2, Radio()):
             left, cleaned = leftovers(), clean()
             spared = devices() - before
         if survives:
@@ -222,7 +221,7 @@ def killed() -> dict[str, Any]:
 
 
 def medium_killed() -> dict[str, Any]:
-    """Without their medium stations hear nobody, and the orchestrator is told."""
+    """Without their medium stations hear nothing, and the orchestrator gets an error."""
     places, radio = geometry([[0, 0], [50, 0]], "{range: 100}")
     with Radios("silent", 2, radio) as made, MediumProcess(made, Plan(places)) as medium:
         stations = sockets(made)
@@ -242,7 +241,7 @@ def medium_killed() -> dict[str, Any]:
 
 
 def unproven() -> dict[str, Any]:
-    """With the kernel's perfect medium, and with none, the proof fails; with given pairs it succeeds."""
+    """With the kernel's perfect medium the self-test fails; with given pairs it succeeds."""
     places, radio = geometry([[0, 0], [50, 0]], "{range: 100}")
 
     class Pretended:
@@ -252,11 +251,11 @@ def unproven() -> dict[str, Any]:
     said = []
     with Radios("unproven", 2, radio) as made:
         try:
-            prove(made, Pretended(), places, [])  # type: ignore[arg-type]
+            check_medium(made, Pretended(), places, [])  # type: ignore[arg-type]
         except BackendError as error:
             said.append(str(error))
         with MediumProcess(made, Plan(None)) as medium:
-            prove(made, medium, None, [(0, 1)])
+            check_medium(made, medium, None, [(0, 1)])
             stations = sockets(made)
             stations[0].sendto(b"given", (broadcast_address(), PORT))
             given = heard(stations[1], 1)
@@ -268,7 +267,7 @@ def unproven() -> dict[str, Any]:
 
 
 def _until_heard(stations: list[socket.socket], source: int, target: int) -> float:
-    """How long it takes until something gets from one station to another; -1 if it never does."""
+    """How long it takes until a datagram gets from one station to another; -1 if none does."""
     began = time.monotonic()
     while time.monotonic() < began + 20:
         with suppress(OSError):  # no route yet
@@ -279,7 +278,7 @@ def _until_heard(stations: list[socket.socket], source: int, target: int) -> flo
 
 
 def _start_babeld(made: Radios, node: int) -> tuple[int, int]:
-    """A station that has a babeld beside it, and that babeld."""
+    """Start a station with a babeld beside it; returns both processes."""
     said, saying = os.pipe()
     parent, station = os.getpid(), os.fork()
     if station == 0:
@@ -299,9 +298,9 @@ def _is_running(pid: int) -> bool:
 
 
 def babel_routes() -> dict[str, Any]:
-    """A datagram over a node between; that node's station is killed, so that its babeld dies, and comes back."""
+    """A datagram over an intermediate node, whose station is killed, which ends its babeld, and started again."""
     places, radio = geometry([[0, 0], [80, 0], [160, 0]], "{range: 100}")
-    plan = Plan(places, settings=Settings(routing=RoutingFrames()))
+    plan = Plan(places, impairments=Impairments(routing=RoutingFrames()))
     with Radios("babel", 3, radio) as made, MediumProcess(made, plan) as medium:
         set_up(made, "babel", 0.25)
         began = [_start_babeld(made, node) for node in range(3)]
@@ -322,19 +321,19 @@ def babel_routes() -> dict[str, Any]:
         again = _until_heard(stations, 2, 0)
         report = medium.finish()
         os.kill(began[2][1], signal.SIGKILL)
-        deserted = os.waitstatus_to_exitcode(os.waitpid(began.pop()[0], 0)[1])
+        without_babeld = os.waitstatus_to_exitcode(os.waitpid(began.pop()[0], 0)[1])
         for station, _ in began:
             os.kill(station, signal.SIGKILL)
             os.waitpid(station, 0)
     files = [path for path in ("/var/run/babeld.pid", "/var/lib/babel-state") if Path(path).exists()]
-    told = {"first": first, "back": back, "alive": [before, after], "routes": routes, "again": again, "files": files}
-    return told | {"deserted": deserted, "counts": report["routing"]["frames"]}
+    found = {"first": first, "back": back, "alive": [before, after], "routes": routes, "again": again, "files": files}
+    return found | {"without_babeld": without_babeld, "counts": report["routing"]["frames"]}
 
 
 def batman_routes() -> dict[str, Any]:
-    """A datagram over a node between."""
+    """A datagram over an intermediate node."""
     places, radio = geometry([[0, 0], [80, 0], [160, 0]], "{range: 100}")
-    plan = Plan(places, settings=Settings(routing=RoutingFrames()))
+    plan = Plan(places, impairments=Impairments(routing=RoutingFrames()))
     before = devices()
     with Radios("batman", 3, radio) as made, MediumProcess(made, plan) as medium:
         set_up(made, "batman", 0.25)

@@ -1,4 +1,4 @@
-"""Parts of a test that happen on a kernel with virtual radios and a Mininet-WiFi; each says what it saw as JSON."""
+"""Parts of tests that need a kernel with virtual radios and a Mininet-WiFi; each prints its findings as JSON."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ LINE = "/testbed/scenarios/mininet-wifi/line.yaml"
 
 
 def radios() -> list[str]:
-    """The names of all radios of this machine, in whatever namespace."""
+    """The names of all radios of this machine, in all namespaces."""
     return sorted(os.listdir("/sys/kernel/debug/ieee80211"))
 
 
 def processes() -> list[str]:
-    """What runs of Mininet-WiFi and of the testbed, but for ourselves."""
+    """The commands of all processes of Mininet-WiFi and of the testbed, but for this one."""
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) in (1, os.getpid(), os.getppid()):
@@ -49,13 +49,13 @@ def start(*options: str) -> subprocess.Popen[bytes]:
 
 
 def is_running(runs: int = 1) -> bool:
-    """Whether, in so many runs, an agent has entered its critical section."""
+    """Whether an agent has entered its critical section in this many runs."""
     logs = Path("/tmp/runs").glob("*/rep-000/events.jsonl")
     return sum('"enter"' in log.read_text() for log in logs) == runs
 
 
 def kill() -> dict[str, Any]:
-    """Kill the orchestrator without a warning, with all options that leave processes about."""
+    """Kill the orchestrator of a run by each of three signals; what runs before and after."""
     seen: dict[str, Any] = {}
     for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
         subprocess.run(["rm", "-rf", "/tmp/runs"], check=True)

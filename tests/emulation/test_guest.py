@@ -1,4 +1,4 @@
-"""A guest does what it is told, brings back what it should, and never outlives whoever started it."""
+"""A guest runs commands, brings back what it should, and ends with the process that started it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from testbed import __version__
 from testbed.errors import BackendError, TestbedError
 from testbed.guest.host import Guest, GuestTimeout
 from testbed.guest.project import ROOT
-from tests.testbed.tiny import only_run, write_tiny
+from tests.testbed.tiny import interruptible, only_run, write_tiny
 
 pytestmark = pytest.mark.xdist_group("guest")
 
@@ -37,7 +37,7 @@ def call(guest: Guest) -> Call:
 
 
 def command_line(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "testbed.cli.main", "guest", "run", *map(str, arguments)]
+    return [sys.executable, "-m", "testbed.cli", "guest", "run", *map(str, arguments)]
 
 
 def child_of(pid: int) -> int:
@@ -50,7 +50,7 @@ def is_gone(pid: int, within_s: float = 5.0) -> bool:
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
         try:
-            # Whoever inherits it may be slow to ask after it; dead it is all the same.
+            # A process that has exited stays a zombie until its new parent waits for it.
             if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
                 return True
         except FileNotFoundError:
@@ -72,7 +72,7 @@ def test_a_command_that_a_signal_ends(call: Call) -> None:
 
 
 def test_a_pipe_that_closes_ends_its_writer(call: Call) -> None:
-    """Silently, as in any shell."""
+    """Without a message, as in any shell."""
     assert call("sh", "-c", "yes | head -n 1") == (0, "y\n", "")
 
 
@@ -85,7 +85,7 @@ def test_environment_and_folder(call: Call) -> None:
 
 
 def test_output_streams(guest: Guest) -> None:
-    """What is printed comes when it is printed, not at the end."""
+    """Output comes when it is printed, not at the end."""
     came: list[tuple[float, bytes]] = []
     guest.run(["sh", "-c", "echo a; sleep 2; echo b"], stdout=lambda data: came.append((time.monotonic(), data)))
     assert b"".join(data for _, data in came) == b"a\nb\n"
@@ -97,7 +97,7 @@ def test_a_command_reads_what_is_typed(guest: Guest) -> None:
     said: list[bytes] = []
 
     def type_on(data: bytes) -> None:
-        """Type the second line when the first has been answered, and then no more."""
+        """Type the second line when the first has been answered, then close the input."""
         said.append(data)
         if b"".join(said) == b"one\n":
             os.write(write, b"two\n")
@@ -107,7 +107,7 @@ def test_a_command_reads_what_is_typed(guest: Guest) -> None:
     assert guest.run(["cat"], stdin=read, stdout=type_on, timeout_s=20) == 0
     assert b"".join(said) == b"one\ntwo\n"
     os.close(read)
-    assert guest.run(["cat"], stdout=said.append, timeout_s=20) == 0, "nobody types anything"
+    assert guest.run(["cat"], stdout=said.append, timeout_s=20) == 0, "without input"
     assert b"".join(said) == b"one\ntwo\n"
 
 
@@ -118,7 +118,7 @@ def test_much_output_is_whole(call: Call) -> None:
 
 
 def test_what_a_command_leaves_running_is_killed(call: Call) -> None:
-    """Also if it holds the command's stdout open, and although it has a session of its own."""
+    """Also if it holds the command's stdout open and has a session of its own."""
     assert call("sh", "-c", "setsid sleep 1234 & echo started") == (0, "started\n", "")
     assert "sleep 1234" not in call("ps")[1]
 
@@ -152,7 +152,7 @@ def test_files_go_in_and_come_back(call: Call, tmp_path: Path) -> None:
 
 
 def test_what_is_not_there_cannot_be_brought(guest: Guest, tmp_path: Path) -> None:
-    """Which is an error, unless the command has failed and is the error."""
+    """This is an error, unless the command itself has failed."""
     with pytest.raises(TestbedError, match="cannot bring /nowhere back"):
         guest.run(["true"], bring=[("/nowhere", tmp_path / "x")])
     assert guest.run(["false"], bring=[("/nowhere", tmp_path / "x")]) == 1
@@ -172,7 +172,7 @@ def test_a_scenario_runs_as_on_the_host(call: Call, tmp_path: Path) -> None:
     """The same command line, and the same log, byte by byte."""
     scenario = write_tiny(tmp_path, "trace: events\n")
     run = ("run", str(scenario), "--out", str(tmp_path / "here"))
-    subprocess.run([sys.executable, "-m", "testbed.cli.main", *run], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, "-m", "testbed.cli", *run], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
     code, out, err = call(
         "testbed", "run", "s.yaml", "--out", "/tmp/runs",
         send={"/tmp/s.yaml": scenario}, bring=[("/tmp/runs", tmp_path / "there")],
@@ -186,7 +186,7 @@ def test_a_scenario_runs_as_on_the_host(call: Call, tmp_path: Path) -> None:
 def test_mistakes_look_as_on_the_host(call: Call) -> None:
     expected = (2, "", "testbed: nothing.yaml: no such file\n")
     assert call("testbed", "run", "nothing.yaml") == expected
-    assert call("python", "-m", "testbed.cli.main", "run", "nothing.yaml") == expected
+    assert call("python", "-m", "testbed.cli", "run", "nothing.yaml") == expected
 
 
 def test_forked_commands_look_like_new_interpreters(call: Call, tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_modules_are_loaded_on_demand(call: Call) -> None:
 
 
 def test_each_guest_has_the_time_and_its_own_random_numbers(guest: Guest, call: Call) -> None:
-    """Also if they began with the same snapshot."""
+    """Also if they were restored from the same snapshot."""
     read = ("cat", "/proc/sys/kernel/random/uuid")
     with Guest() as other:
         out = bytearray()
@@ -230,7 +230,9 @@ def test_ctrl_c_ends_the_command_brings_back_what_it_had_and_leaves_nothing(gues
     # With `exec`, because a shell may put off a Ctrl-C until its child ends.
     script = "mkdir /tmp/part; echo half >/tmp/part/file; echo begun; exec sleep 100"
     command = command_line("--bring", f"/tmp/part:{tmp_path / 'part'}", "--", "sh", "-c", script)
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=interruptible
+    ) as running:
         assert running.stdout is not None
         assert running.stdout.readline() == "begun\n"
         qemu = child_of(running.pid)
@@ -254,7 +256,7 @@ def test_being_killed_leaves_nothing(guest: Guest, number: signal.Signals) -> No
     assert is_gone(qemu)
 
 
-def test_a_guest_that_dies_is_one_line(guest: Guest) -> None:
+def test_a_guest_that_is_killed_is_a_one_line_error(guest: Guest) -> None:
     with Guest() as other:
         os.kill(other.pid, signal.SIGKILL)
         with pytest.raises(BackendError, match="the guest has ended by itself"):

@@ -1,8 +1,9 @@
-"""The parts a guest is made of, each by itself; nothing here boots one."""
+"""The parts of a guest, each by itself; nothing here boots one."""
 
 from __future__ import annotations
 
 import gzip
+import importlib.util
 import io
 import lzma
 import os
@@ -15,13 +16,14 @@ from random import Random
 
 import pytest
 
+from testbed import processes
+from testbed.cli.guest import parse_bring, parse_send
 from testbed.cli.main import main
 from testbed.errors import BackendError
 from testbed.guest import accel, cache, needs
-from testbed.guest.init import is_for_us
-from testbed.cli.guest import parse_bring, parse_send
 from testbed.guest.cpio import CpioWriter
 from testbed.guest.elf import modinfo
+from testbed.guest.init import WARM, is_for_us
 from testbed.guest.kernel import Kernel, unpacked
 from testbed.guest.layout import HELLO
 from testbed.guest.project import ROOT, project_archive
@@ -29,7 +31,7 @@ from testbed.guest.protocol import DATA, MESSAGE, OUT, Frames, frame, message
 from testbed.guest.rootfs import installed_packages
 from tests.testbed.tiny import command, is_one_line
 
-BUSYBOX = needs.find("busybox")
+BUSYBOX = processes.find_program("busybox")
 
 
 @pytest.fixture(autouse=True)
@@ -51,12 +53,12 @@ def only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]
 
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.setattr(needs, "SYSTEM_PATHS", ())
+    monkeypatch.setattr(processes, "SYSTEM_PATHS", ())
     return only
 
 
 def test_what_is_missing_is_one_line_with_how_to_get_it(only, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 3, and no other word."""
+    """Exit code 3, and no other output."""
     only("apt-get", "qemu-system-x86_64")
     assert main(["guest", "run", "--", "true"]) == 3
     captured = capsys.readouterr()
@@ -74,7 +76,7 @@ def test_doctor_tells_what_is_missing(only, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_the_kernel_is_fetched_by_apt(only) -> None:
-    """Which other systems do not have."""
+    """Other systems do not have it."""
     only(*needs.TOOLS)
     assert needs.missing() is None
     lacking = needs.missing(fetching=True)
@@ -119,8 +121,8 @@ def test_where_files_go(tmp_path: Path) -> None:
     assert parse_bring("runs:out") == ("runs", Path("out"))
 
 
-def test_the_agent_refuses_to_run_on_the_host() -> None:
-    """It kills every process it can see after each command."""
+def test_the_first_process_refuses_to_run_on_the_host() -> None:
+    """After each command it kills every process that it can see."""
     done = subprocess.run([sys.executable, "-m", "testbed.guest.init"], cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (1, "testbed.guest.init runs as the first process of a guest only\n")
 
@@ -129,6 +131,12 @@ def test_which_commands_are_forked() -> None:
     forked = ["testbed", "testbed run x", "python x.py", "python -m x"]
     started = ["sh", "python", "python -m", "python -c x", "python -O x.py", "./testbed"]
     assert [line for line in forked + started if is_for_us(line.split())] == forked
+
+
+@pytest.mark.parametrize("module", [name for name in WARM if name.startswith("testbed.")])
+def test_what_is_imported_ahead_exists(module: str) -> None:
+    """The guest leaves out a module that does not exist, without a message."""
+    assert importlib.util.find_spec(module) is not None
 
 
 # -- the cache --------------------------------------------------------------------------------------------------------
@@ -146,7 +154,7 @@ def test_an_artefact_is_built_once() -> None:
     assert first.read_text() == "all of it"
 
 
-def test_what_fails_leaves_nothing_that_looks_whole() -> None:
+def test_a_build_that_fails_leaves_nothing_that_looks_complete() -> None:
     def fail(path: Path) -> None:
         path.write_text("half")
         raise BackendError("no")
@@ -158,7 +166,7 @@ def test_what_fails_leaves_nothing_that_looks_whole() -> None:
     assert [path.name for path in cache.folder().iterdir()] == [".lock"]
 
 
-def test_what_is_out_of_use_goes() -> None:
+def test_what_is_not_used_is_removed() -> None:
     for number in range(5):
         path = cache.build_once("root", str(number), Path.mkdir)
         os.utime(path, (number, number))
@@ -176,7 +184,7 @@ def test_the_fingerprint_is_of_all_that_goes_in() -> None:
 
 
 def test_the_cache_is_where_the_user_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The specification has a relative path ignored."""
+    """By the specification, a relative path is ignored."""
     assert cache.folder() == tmp_path / "cache/testbed/guest"
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
@@ -187,7 +195,7 @@ def test_the_cache_is_where_the_user_says(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 
 class Console:
-    """A QEMU that has printed this."""
+    """A QEMU with this text on its console."""
 
     def __init__(self, text: str, *, ended: bool = False) -> None:
         self._text, self._ended = text, ended
@@ -210,7 +218,7 @@ def test_kvm_that_does_not_work_is_not_tried_again(with_kvm: None, qemu: Console
     assert accel.may_use_kvm("auto")
     assert not accel.kvm_works(qemu, within_s=0.1)
     assert not accel.may_use_kvm("auto")
-    assert accel.may_use_kvm("kvm")  # who insists gets it
+    assert accel.may_use_kvm("kvm")  # the user asks for it by name
 
 
 def test_kvm_that_works_is_used_again(with_kvm: None) -> None:
@@ -219,7 +227,7 @@ def test_kvm_that_works_is_used_again(with_kvm: None) -> None:
     assert not accel.may_use_kvm("tcg")
 
 
-def test_what_was_found_out_is_forgotten_when_the_machine_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_found_out_is_dropped_when_the_machine_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     cache.remember("accel", "tcg")
     assert cache.recall("accel") == "tcg"
     monkeypatch.setattr(cache, "boot_id", lambda: "another")
@@ -231,7 +239,7 @@ def test_what_was_found_out_is_forgotten_when_the_machine_starts(monkeypatch: py
 
 @pytest.mark.skipif(BUSYBOX is None, reason="busybox is not installed; apt-get install busybox-static")
 def test_cpio_is_read_back(tmp_path: Path) -> None:
-    """By another program."""
+    """Another program reads it."""
     assert BUSYBOX is not None
     data = io.BytesIO()
     archive = CpioWriter(data)
@@ -247,7 +255,7 @@ def test_cpio_is_read_back(tmp_path: Path) -> None:
     assert (tmp_path / "d/program").stat().st_mode & 0o777 == 0o755
 
 
-def test_frames_survive_any_cutting() -> None:
+def test_frames_may_arrive_in_pieces_of_any_size() -> None:
     sent = [(MESSAGE, b'{"do": "x"}'), (OUT, b""), (DATA, bytes(range(256)) * 300), (OUT, b"end")]
     stream, random, frames, got = b"".join(frame(*one) for one in sent), Random(1), Frames(), []
     while stream:
@@ -261,7 +269,7 @@ def test_frames_survive_any_cutting() -> None:
 
 
 def elf(modinfo: bytes) -> bytes:
-    """A module with nothing but what it says about itself."""
+    """A module with nothing but its section `.modinfo`."""
     names = b"\0.modinfo\0.shstrtab\0"
     sections = [(0, 0, 0), (1, 64, len(modinfo)), (10, 64 + len(modinfo), len(names))]
     table = 64 + len(modinfo) + len(names)
@@ -309,7 +317,7 @@ def test_packages_bring_what_they_require() -> None:
 
 
 def test_the_code_is_packed_with_what_this_python_compiled(tmp_path: Path) -> None:
-    """And is the same archive until the code changes."""
+    """The archive is the same until the code changes."""
     for package in ("agents", "analysis", "testbed"):
         (tmp_path / package / "__pycache__").mkdir(parents=True)
         (tmp_path / package / "__init__.py").write_text("")

@@ -1,8 +1,8 @@
-"""The same scenarios on a real Mininet-WiFi, wherever there is one: installed, or a checkout that is named.
+"""The same scenarios on a real Mininet-WiFi, where there is one: installed, or a checkout that is named.
 
     TESTBED_MININET_WIFI=/path/to/mininet-wifi ./setup.sh test tests/emulation/test_mininet_wifi.py
 
-It is not in continuous integration, which can get it from nowhere; docs/evidence/mininet-wifi/ holds what it gave.
+Continuous integration has no Mininet-WiFi; docs/evidence/mininet-wifi/ has the results of this file.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from typing import Any
 
 import pytest
 
-from testbed.backends.mininet_wifi import backend
-from testbed.guest.host import Guest
-from testbed.guest.needs import find
 from testbed.backends.mininet_wifi import installation
+from testbed.backends.mininet_wifi.backend import MininetWifiBackend
 from testbed.backends.mininet_wifi.export import export
 from testbed.backends.mininet_wifi.in_guest import shared_guest
+from testbed.checkout import PROJECT
 from testbed.experiments.runner import Result, run
-from testbed.experiments.run_directory import PROJECT
-from testbed.scenario.schema import load
+from testbed.guest.host import Guest
+from testbed.processes import find_program
+from testbed.scenario.loader import load
 
 SCENARIOS = PROJECT / "scenarios/mininet-wifi"
 SCRIPT = Path(__file__).with_name("mininet_in_guest.py")
-_WHY_NOT = backend.missing()
+_WHY_NOT = MininetWifiBackend().missing()
 pytestmark = [
     pytest.mark.xdist_group("guest"),
     pytest.mark.skipif(_WHY_NOT is not None, reason=f"no Mininet-WiFi: {_WHY_NOT}"),
 ]
-needs_wmediumd = pytest.mark.skipif(find("wmediumd") is None, reason="wmediumd is not installed")
+needs_wmediumd = pytest.mark.skipif(find_program("wmediumd") is None, reason="wmediumd is not installed")
 EITHER_MEDIUM = pytest.mark.parametrize("medium", ["ours", pytest.param("wmediumd", marks=needs_wmediumd)])
 
 
@@ -43,7 +43,7 @@ def guest() -> Guest:
 
 
 def run_it(name: str, out: Path, *overrides: str) -> tuple[Result, dict[str, Any]]:
-    """A run, and what its processes said at their end."""
+    """A run, and what its processes reported at their end."""
     result = run(load(SCENARIOS / f"{name}.yaml", list(overrides)), out)
     ends: dict[str, Any] = json.loads((result.path / "rep-000/nodes/ends.json").read_bytes())
     return result, ends
@@ -56,10 +56,10 @@ def test_a_line_whose_ends_do_not_hear_each_other(medium: str, tmp_path: Path) -
     assert result.summary["metrics"]["entries"]["mean"] > 0
     there = installation.found()
     assert there is not None
-    world = ends["world"]
-    assert (world["mininet_wifi"], world["medium"]) == (there.versions, medium)
-    assert world["heard_at_the_start"] == 4, "the middle hears both, and both hear the middle"
-    assert (world["heard_out_of_reach"], world["not_heard_in_reach"]) == ([], [])
+    seen = ends["environment"]
+    assert (seen["mininet_wifi"], seen["medium"]) == (there.versions, medium)
+    assert seen["heard_at_the_start"] == 4, "the middle hears both, and both hear the middle"
+    assert (seen["heard_out_of_reach"], seen["not_heard_in_reach"]) == ([], [])
     beside, _ = run_it("line", tmp_path, "backend=hwsim")
     verdicts = {name: check["verdict"] for name, check in result.summary["checks"].items()}
     assert {name: check["verdict"] for name, check in beside.summary["checks"].items()} == verdicts
@@ -72,26 +72,28 @@ def test_stations_that_move(medium: str, tmp_path: Path) -> None:
     assert result.summary["metrics"]["entries"]["mean"] > 0
     moved = ends["medium" if medium == "wmediumd" else "mininet-wifi"]
     assert moved["pushes"] > 100
-    # Ours keeps positions for 50 ms, in which a station goes 25 cm; wmediumd acknowledges what it is told, in single
-    # precision.
+    # Our medium caches positions for 50 ms, in which a station moves 25 cm; wmediumd answers with the position that it
+    # was sent, in single precision.
     assert moved["worst_m"] < (0.3 if medium == "ours" else 0.001)
-    assert moved["worst_m"] > 0 or medium == "wmediumd", "it was compared with something that moves"
+    assert moved["worst_m"] > 0 or medium == "wmediumd", "the positions that were compared do change"
     ideal = run(load(SCENARIOS / "mobile.yaml", ["backend=sim"]), tmp_path).summary["metrics"]["mean_degree"]["mean"]
-    assert result.summary["metrics"]["mean_degree"]["mean"] == pytest.approx(ideal, abs=1.0), "who hears whom"
+    assert result.summary["metrics"]["mean_degree"]["mean"] == pytest.approx(ideal, abs=1.0), (
+        "which stations hear each other"
+    )
 
 
 @needs_wmediumd
 def test_wmediumd_has_the_range_of_the_scenario_however_short(tmp_path: Path) -> None:
-    """Which takes less than a milliwatt."""
+    """This range needs less than a milliwatt."""
     places = "placement={kind: explicit, places: [[0, 5], [18, 5], [36, 5]]}"
     _, ends = run_it("line", tmp_path, "medium=wmediumd", "radio.range=20", places, "duration=12")
-    assert ends["world"]["heard_at_the_start"] == 4
-    assert (ends["world"]["heard_out_of_reach"], ends["world"]["not_heard_in_reach"]) == ([], [])
+    assert ends["environment"]["heard_at_the_start"] == 4
+    assert (ends["environment"]["heard_out_of_reach"], ends["environment"]["not_heard_in_reach"]) == ([], [])
 
 
 @pytest.mark.parametrize("routing", ["babel", "batman"])
 def test_its_routing(routing: str, tmp_path: Path) -> None:
-    if routing == "batman" and find("batctl") is None:
+    if routing == "batman" and find_program("batctl") is None:
         pytest.skip("batctl is not installed")
     result, ends = run_it("line", tmp_path, "algorithm.name=raymond-tree", f"routing={routing}")
     assert result.summary["unmet"] == []
@@ -99,11 +101,11 @@ def test_its_routing(routing: str, tmp_path: Path) -> None:
     assert sum(ends["medium"]["routing"]["frames"].values()) > 0
 
 
-def test_its_command_line_while_agents_are_alive(tmp_path: Path) -> None:
+def test_its_command_line_while_agents_run(tmp_path: Path) -> None:
     typed = "nodes\nsta1 ping -c1 -W5 sta2\npy sta3.position\ndistance sta1 sta3\nsta2 ss -uln || netstat -uln\nexit\n"
     line = str(SCENARIOS / "line.yaml")
     ended = subprocess.run(
-        [sys.executable, "-m", "testbed.cli.main", "run", line, "--cli", "--out", str(tmp_path)],
+        [sys.executable, "-m", "testbed.cli", "run", line, "--cli", "--out", str(tmp_path)],
         input=typed,
         capture_output=True,
         text=True,
@@ -126,7 +128,7 @@ def test_nothing_is_left_of_a_run_that_is_killed(guest: Guest, medium: str) -> N
         assert seen[number]["began"], number
         radios, processes = seen[number]["before"]
         assert radios == 3
-        assert processes > 6, "orchestrator, nursery, stations, shells"
+        assert processes > 6, "orchestrator, fork server, stations, shells"
         assert (seen[number]["gone"], seen[number]["left"]) == (True, []), number
 
 
@@ -152,7 +154,7 @@ def test_the_script_of_a_scenario(guest: Guest, tmp_path: Path, capfd: pytest.Ca
 
 
 def attempt(guest: Guest, what: str, *arguments: str) -> Any:
-    """One part of the script, in the guest."""
+    """Run one part of the script in the guest; returns what it printed."""
     said: list[bytes] = []
     errors: list[bytes] = []
     code = guest.run(["python", "mininet_in_guest.py", what, *arguments], send={"/tmp/mininet_in_guest.py": SCRIPT},

@@ -1,7 +1,7 @@
-"""How long a transmission keeps the air busy: waiting for it to be free, the frame, and its acknowledgement.
+"""How long a transmission keeps the air busy: the wait before it, the frame, and its acknowledgement.
 
-The constants are those of IEEE Std 802.11-2016, tables 15-5, 16-4, 17-21 and 18-5; an 802.11g network of stations that
-all know OFDM has short slots.
+The constants are those of IEEE Std 802.11-2016, tables 15-5, 16-4, 17-21 and 18-5. An 802.11g network in which all
+stations support OFDM has short slots.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ _MAX_WINDOW = 1023
 
 @dataclass(frozen=True)
 class Access:
-    """The rules by which stations take turns."""
+    """The rules by which stations share the air."""
 
     slot_us: int
     sifs_us: int
     window: int
-    """Slots to choose from before a first try; doubled for every further one."""
+    """The contention window before a first try, in slots; doubled for every further try."""
 
     def wait_us(self, retry: int) -> float:
-        """How long a station waits on average before a try: DIFS, and half of the window."""
+        """How long a station waits on average before a try: DIFS and half of the window."""
         window = min(_MAX_WINDOW, ((self.window + 1) << min(retry, 10)) - 1)
         return self.sifs_us + 2 * self.slot_us + self.slot_us * window / 2
 
@@ -36,13 +36,13 @@ _DSSS, _ERP, _OFDM = Access(20, 10, 31), Access(9, 10, 15), Access(9, 16, 15)
 
 @dataclass(frozen=True)
 class AirRate:
-    """One of the rates that the kernel names by an index."""
+    """One of the rates that the kernel knows by an index."""
 
     rate: Rate
     access: Access
 
     def busy_ns(self, frame_bytes: int, retry: int, is_acked: bool) -> int:
-        """How long a try occupies the air: if it is to be acknowledged, with the time in which that would happen."""
+        """How long a try occupies the air, including the time of the acknowledgement if one is expected."""
         busy = self.access.wait_us(retry) + self.rate.airtime_us(frame_bytes)
         if is_acked:
             busy += self.access.sifs_us + self.rate.airtime_us(ACK_BYTES)
@@ -50,7 +50,7 @@ class AirRate:
 
 
 def rates_by_index(standard: str) -> list[AirRate]:
-    """The rates in the order in which the kernel numbers those of the band."""
+    """The rates of the band, in the order of the kernel's indices."""
     if standard == "802.11a":
         return [AirRate(RATES["802.11a"][mbps], _OFDM) for mbps in _MBPS[_FIRST_5_GHZ:]]
     return [AirRate(RATES["802.11g"][mbps], _DSSS if i < _FIRST_5_GHZ else _ERP) for i, mbps in enumerate(_MBPS)]

@@ -13,32 +13,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis.listener import Listener
-from testbed.runtime.initial_state import Beginning
-from testbed.errors import InputError
-from testbed.guest.needs import missing as missing_for_guest
+from testbed.backends.base import Backend, Refusal, RunOptions
+from testbed.backends.hwsim.control_plane import missing_control
 from testbed.backends.hwsim.kernel import has_hwsim
 from testbed.backends.hwsim.names import MAX_NODES
-from testbed.scenario.links import RadioChoice
+from testbed.backends.repetition import Repetition
+from testbed.backends.stations.environment import StationEnvironment
+from testbed.backends.stations.processes import MEDIUM, Processes
+from testbed.guest.needs import missing as missing_for_guest
 from testbed.progress import Report
 from testbed.radio.radio import Radio
 from testbed.scenario.schema import Scenario
-from testbed.backends.stations.processes import MEDIUM, Children
-from testbed.backends.stations.control import Control
-from testbed.backends.stations.orchestrator import Orchestrator
-from testbed.backends.stations.environment import WorldOfStations
 
 if TYPE_CHECKING:
     from testbed.backends.hwsim.medium import Plan
 
-SUMMARY = "Linux's own Wi-Fi stack on virtual radios (mac80211_hwsim), real time; in a guest where the kernel has none"
-REAL_TIME = True
-HAS_AIR = True
-"""Whether there are frames to be captured."""
-
-
-def missing() -> str | None:
-    """What this machine lacks; a guest makes up for a kernel without Wi-Fi."""
-    return None if runs_here() else missing_for_guest()
+TRANSPORT = "testbed.backends.hwsim.transport:NamespaceTransport"
 
 
 def runs_here() -> bool:
@@ -46,82 +36,102 @@ def runs_here() -> bool:
     return os.geteuid() == 0 and has_hwsim()
 
 
-def check(scenario: Scenario, *, pcap: bool = False) -> None:
-    """Refuse what cannot be, before anything is booted for it."""
-    if scenario.nodes > MAX_NODES:
-        raise InputError(f"nodes: found {scenario.nodes}; allowed on hwsim: at most {MAX_NODES}")
+class HwsimBackend(Backend):
+    """Every station is a process in a network namespace with a virtual radio."""
+
+    name = "hwsim"
+    summary = (
+        "Linux's own Wi-Fi stack on virtual radios (mac80211_hwsim), real time; in a guest where the kernel has none"
+    )
+    real_time = True
+    routings = ("builtin", "babel", "batman")
+    captures = ("air",)
+    may_run_elsewhere = True
+
+    def missing(self) -> str | None:
+        """What this machine lacks; a guest replaces a kernel without Wi-Fi."""
+        return missing_control() if self.runs_here() else missing_for_guest()
+
+    def refuses(self, scenario: Scenario) -> Refusal | None:
+        """More stations than there are addresses."""
+        if scenario.nodes <= MAX_NODES:
+            return None
+        return Refusal("nodes", str(scenario.nodes), f"at most {MAX_NODES} with backend {self.name}")
+
+    def runs_here(self) -> bool:
+        """Whether this kernel has virtual radios, and we may make some."""
+        return runs_here()
+
+    def run_elsewhere(self, scenario: Scenario, out: Path, report: Report, options: RunOptions) -> Path:
+        """Run the scenario in a guest; returns the run directory."""
+        from testbed.backends.in_guest import run_in_guest
+
+        return run_in_guest(scenario, out, report, *options.as_arguments())
+
+    def run_repetition(
+        self,
+        scenario: Scenario,
+        repetition: int,
+        listener: Listener,
+        report: Callable[[float], None],
+        folder: Path | None,
+        options: RunOptions,
+    ) -> None:
+        """Run one repetition, passing everything that happens to the listener."""
+        from testbed.backends.stations.orchestrator import Orchestrator
+
+        assert folder is not None, "stations write logs"
+        environment = HwsimEnvironment(folder / "air.pcap" if options.pcap else None)
+        Orchestrator(scenario, repetition, environment, listener, report, folder).run_all()
 
 
-def run_elsewhere(scenario: Scenario, out: Path, report: Report, *, pcap: bool = False) -> Path:
-    """The same run in a guest; returns its directory."""
-    from testbed.backends.in_guest import run_in_guest
-
-    return run_in_guest(scenario, out, report, *(["--pcap"] if pcap else []))
-
-
-def plan_medium(beginning: Beginning, pairs: list[tuple[int, int]], pcap: Path | None) -> Plan:
+def plan_medium(repetition: Repetition, pairs: list[tuple[int, int]], pcap: Path | None) -> Plan:
     """What our medium is to do in a repetition."""
-    from testbed.backends.hwsim.outcomes import Settings
+    from testbed.backends.hwsim.frames import Impairments
     from testbed.backends.hwsim.medium import Plan
     from testbed.backends.hwsim.routing_frames import RoutingFrames
 
-    scenario, links = beginning.scenario, beginning.scenario.links
-    assert isinstance(links, RadioChoice), "stations have no other links"
+    scenario, links = repetition.scenario, repetition.radio_links
     routing = RoutingFrames(scenario.warmup * scenario.time_unit) if scenario.routing != "builtin" else None
-    settings = Settings(links.loss, links.duplicate, links.collisions, routing)
-    return Plan(beginning.geometry, pairs, settings, pcap, beginning.streams.of("medium"))
+    impairments = Impairments(links.loss, links.duplicate, links.collisions, routing)
+    return Plan(repetition.geometry, pairs, impairments, pcap, repetition.streams.of("medium"))
 
 
-class VirtualRadios(WorldOfStations):
-    """A radio to a station, and a medium that hears them all."""
+class HwsimEnvironment(StationEnvironment):
+    """A radio for each station, and a medium that carries their frames."""
 
     def __init__(self, pcap: Path | None) -> None:
         self._pcap = pcap
         self._made = ExitStack()
 
-    def open(self, children: Children, beginning: Beginning, spec: dict[str, Any]) -> bool:
-        """Make radios and the medium, and see that it works."""
+    def open(self, processes: Processes, repetition: Repetition, spec: dict[str, Any]) -> bool:
+        """Make the radios, start the medium, and test it."""
         from testbed.backends.hwsim.medium import MediumProcess
-        from testbed.backends.hwsim.self_test import prove
         from testbed.backends.hwsim.radios import Radios
         from testbed.backends.hwsim.routing import set_up
+        from testbed.backends.hwsim.self_test import check_medium
 
-        scenario, links = beginning.scenario, beginning.scenario.links
-        assert isinstance(links, RadioChoice), "stations have no other links"
+        scenario = repetition.scenario
         self._radios = Radios(secrets.token_hex(3), scenario.nodes, scenario.radio or Radio())
         self._made.enter_context(self._radios)
-        pairs = list(beginning.graph.links())
-        plan = plan_medium(beginning, pairs, self._pcap)
+        pairs = list(repetition.graph.links())
+        plan = plan_medium(repetition, pairs, self._pcap)
         medium = self._made.enter_context(MediumProcess(self._radios, plan))
-        prove(self._radios, medium, beginning.geometry, pairs)
-        self._hello_s = links.hello * scenario.time_unit
+        check_medium(self._radios, medium, repetition.geometry, pairs)
+        self._hello_s = repetition.radio_links.hello * scenario.time_unit
         self._routing = scenario.routing
         set_up(self._radios, self._routing, self._hello_s)
-        children.adopt(MEDIUM, Control(medium.control))
+        processes.adopt(MEDIUM, medium.control)
         return True
 
     def transport(self, medium_ready: Any) -> dict[str, Any]:
-        """A station needs to know nothing but its namespace, and whether it is to have a babeld beside it."""
-        return {"kind": "hwsim", "babel_hello_s": self._hello_s if self._routing == "babel" else None}
+        """A station needs its namespace, which it inherits, and has to know whether to run babeld beside it."""
+        return {"class": TRANSPORT, "babel_hello_s": self._hello_s if self._routing == "babel" else None}
 
     def descriptors(self, node: int) -> tuple[int, ...]:
         """The namespace."""
         return (self._radios.namespace(node),)
 
     def close(self) -> None:
-        """The radios go, and the namespaces with them."""
+        """Destroy the radios, and with them the namespaces."""
         self._made.close()
-
-
-def run_repetition(
-    scenario: Scenario,
-    repetition: int,
-    listener: Listener,
-    report: Callable[[float], None],
-    folder: Path,
-    *,
-    pcap: bool = False,
-) -> None:
-    """Run one repetition of a scenario, telling the listener everything."""
-    world = VirtualRadios(folder / "air.pcap" if pcap else None)
-    Orchestrator(scenario, repetition, world, listener, report, folder).run_all()

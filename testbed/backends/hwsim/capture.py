@@ -1,8 +1,8 @@
-"""The air as a capture file: every transmission, with a radiotap header, for Wireshark and its like.
+"""The air as a capture file: every transmission, with a radiotap header, for programs such as Wireshark.
 
-The file has the classic format of libpcap with nanoseconds, and link type 127 (IEEE 802.11 with radiotap). What was
-sent is written, whoever received it: one record for each try, those after the first with the retry bit. A sniffer that
-hears everything has no place, so there is no received power; the power sent is there instead.
+The file has the classic format of libpcap with nanoseconds, and link type 127 (IEEE 802.11 with radiotap). It has what
+was sent, whether or not a station received it: one record for each try, those after the first with the retry bit. As
+the capture is made at no position, there is no received power; the transmitted power is there instead.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Capture:
         self._tx_power_dbm = max(-128, min(127, round(tx_power_dbm)))
 
     def write(self, wall_ns: int, run_us: int, mbps: float, frame: bytes, is_retry: bool = False) -> None:
-        """A try that began at a time: of the wall, and of the run."""
+        """Add a try that began at this time, given as wall time and as time of the run."""
         kind = (_2_GHZ if self._frequency_mhz < 5000 else _5_GHZ) | (_CCK if mbps in (1, 2, 5.5, 11) else _OFDM)
         head = _RADIOTAP.pack(
             *(0, 0, _RADIOTAP.size, _PRESENT),
@@ -43,5 +43,5 @@ class Capture:
         self._file.write(_RECORD.pack(seconds, ns, size, size) + head + frame)
 
     def close(self) -> None:
-        """Write out what is left."""
+        """Write out what is buffered."""
         self._file.close()

@@ -1,8 +1,8 @@
-"""Removes what a run left that was killed, and nothing else.
+"""Removes what a killed run has left, and nothing else.
 
-Nothing is left where all processes of a run have died: their namespaces are gone, and the radios with them. What can
-be left is a radio in a namespace that a surviving process holds. Such radios are known by their names; those of runs
-that live are let be.
+When all processes of a run have exited, their namespaces are gone, and the radios with them. A radio can be left only
+in a namespace that a surviving process holds. Such radios are recognised by their names; those of runs that go on are
+not touched.
 """
 
 from __future__ import annotations
@@ -12,17 +12,15 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from testbed.errors import BackendError
-from testbed.backends.hwsim import messages
-from testbed.backends.hwsim import kernel
-from testbed.backends.hwsim import lock
-from testbed.backends.hwsim import netlink
+from testbed.backends.hwsim import kernel, lock, messages, netlink
+from testbed.backends.hwsim.control_plane import ControlError
 from testbed.backends.hwsim.names import run_of_radio
 from testbed.backends.hwsim.netlink import attribute, generic
+from testbed.errors import BackendError
 
 
 def clean() -> list[str]:
-    """Destroy the radios of runs that are dead; their names, and those of the runs whose lock files were left."""
+    """Destroy the radios of runs that have ended; returns their names, and those of runs whose lock files were left."""
     if os.geteuid() != 0:
         raise BackendError("cleaning up after virtual radios needs root")
     removed = []
@@ -47,7 +45,7 @@ def leftovers() -> list[str]:
             with suppress(OSError):
                 kernel.enter_namespace(descriptor)
                 with netlink.Socket(netlink.NETLINK_GENERIC) as asking:
-                    found += _dead_radios(asking, netlink.family(asking, messages.FAMILY))
+                    found += _stale_radios(asking, netlink.family(asking, messages.FAMILY))
             os.close(descriptor)
     return sorted(set(found))
 
@@ -55,15 +53,15 @@ def leftovers() -> list[str]:
 def _clean_here() -> list[str]:
     with netlink.Socket(netlink.NETLINK_GENERIC) as asking:
         family = netlink.family(asking, messages.FAMILY)
-        names = _dead_radios(asking, family)
+        names = _stale_radios(asking, family)
         for name in names:
-            with suppress(netlink.NetlinkError):
+            with suppress(ControlError):
                 asking.ask(family, generic(messages.DEL_RADIO, attribute(messages.RADIO_NAME, name.encode())))
     return names
 
 
-def _dead_radios(asking: netlink.Socket, family: int) -> list[str]:
-    """The names of radios in this namespace that a run of the testbed made which is no more."""
+def _stale_radios(asking: netlink.Socket, family: int) -> list[str]:
+    """The names of radios in this namespace that a run of the testbed made and that has ended."""
     answers = asking.ask(family, generic(messages.GET_RADIO), flags=netlink.DUMP)
     names = [netlink.attributes_of(body, 4)[messages.RADIO_NAME].rstrip(b"\0").decode() for body in answers]
     return [name for name in names if (run := run_of_radio(name)) is not None and not lock.is_alive(run)]

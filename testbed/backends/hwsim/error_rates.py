@@ -1,6 +1,6 @@
-"""How likely a frame is lost at a receiver and how long it takes, at the rates that the kernel names by an index.
+"""How likely a frame is lost at a receiver, and how long it takes, at the rates that the kernel knows by an index.
 
-Asked for every frame, so everything is remembered.
+This is needed for every frame, so everything is cached.
 """
 
 from __future__ import annotations
@@ -9,35 +9,35 @@ from math import inf
 from random import Random
 
 from testbed.backends.hwsim.airtime import rates_by_index
-from testbed.backends.hwsim.hearing import Listener
+from testbed.backends.hwsim.hearing import Hearer
 from testbed.radio.boundary import boundary
 from testbed.radio.fading import draw_gain_db
 from testbed.radio.radio import Radio
 from testbed.radio.receiver import Receiver
 
 _STEPS_PER_DB = 50
-"""Error rates are computed for powers this fine, which is less than 1 % of the frames off where they are steepest."""
-_REMEMBERED = 100_000
+"""Error rates are computed for powers in these steps; where they are steepest, the error is below 1 % of the frames."""
+_MAX_CACHED = 100_000
 _NEGLIGIBLE = 1e-9
 _LONGEST = 2400  # bytes of a frame
-_STRONG_DB = 100.0  # above the weakest that is detected, where no frame is spoilt at any rate
+_STRONG_DB = 100.0  # above the weakest signal that is detected: no frame is lost at any rate
 
 
-class Chances:
-    """Of one radio."""
+class ErrorRates:
+    """The error rates and airtimes of one radio."""
 
     def __init__(self, radio: Radio, rng: Random) -> None:
         self.rates = rates_by_index(radio.standard)
         self._rng = rng
         ear = radio.receiver
-        self._listen = [Receiver(one.rate, ear.noise_dbm, ear.detection_dbm) for one in self.rates]
+        self._receivers = [Receiver(one.rate, ear.noise_dbm, ear.detection_dbm) for one in self.rates]
         self._detection_dbm = ear.detection_dbm
         self._error_rates: dict[tuple[int, int, int], float] = {}
         self._safe_dbm = [inf] * len(self.rates)
         self._busy_ns: dict[tuple[int, int, int, bool], int] = {}
 
     def index(self, given: int) -> int:
-        """A rate of the kernel's, or the lowest if it is none."""
+        """The index of a rate; that of the lowest rate if there is no such index."""
         return given if 0 <= given < len(self.rates) else 0
 
     def busy_ns(self, index: int, size: int, retry: int, is_acked: bool) -> int:
@@ -49,7 +49,7 @@ class Chances:
         return busy
 
     def error_rate(self, index: int, size: int, power: float) -> float:
-        """The chance that a frame of this power is not received; exact where it ceases to be detected."""
+        """The chance that a frame of this power is lost; exact at the threshold of detection."""
         if power < self._detection_dbm:
             return 1.0
         if power >= self._safe_dbm[index] and size <= _LONGEST:
@@ -57,30 +57,30 @@ class Chances:
         key = (index, size, round(power * _STEPS_PER_DB))
         rate = self._error_rates.get(key)
         if rate is None:
-            if len(self._error_rates) > _REMEMBERED:
+            if len(self._error_rates) > _MAX_CACHED:
                 self._error_rates.clear()
             if self._safe_dbm[index] == inf:
                 self._safe_dbm[index] = self._find_safe(index)
             rounded = max(self._detection_dbm, key[2] / _STEPS_PER_DB)
-            rate = self._error_rates[key] = self._listen[index].error_rate(rounded, size)
+            rate = self._error_rates[key] = self._receivers[index].error_rate(rounded, size)
         return rate
 
     def _find_safe(self, index: int) -> float:
-        """The power from which on nothing is spoilt but once in 10^9 frames."""
+        """The power from which on less than one frame in 10^9 is lost."""
 
         def is_safe(power: float) -> bool:
-            return self._listen[index].error_rate(power, _LONGEST) < _NEGLIGIBLE
+            return self._receivers[index].error_rate(power, _LONGEST) < _NEGLIGIBLE
 
         weakest = self._detection_dbm
         return weakest if is_safe(weakest) else boundary(is_safe, inside=weakest + _STRONG_DB, outside=weakest)
 
-    def fade(self, listener: Listener) -> Listener:
-        """The listener with the power of one frame."""
+    def fade(self, listener: Hearer) -> Hearer:
+        """The listener with the power of one frame, drawn at random if frames fade."""
         node, mean, m = listener
         return listener if m is None else (node, mean + draw_gain_db(m, self._rng), m)
 
-    def received(self, listener: Listener, index: int, size: int) -> Listener | None:
-        """The listener with the power of one frame, if it receives it."""
+    def received(self, listener: Hearer, index: int, size: int) -> Hearer | None:
+        """The listener with the power of one frame, or None if the frame is lost there."""
         listener = self.fade(listener)
         chance = self.error_rate(index, size, listener[1])
         return None if chance and self._rng.random() < chance else listener

@@ -1,55 +1,48 @@
-"""A fleet: stations in network namespaces, each with a radio of its own in one ad hoc network, whoever made them."""
+"""A fleet: stations in network namespaces, each with a radio of its own in one ad hoc network.
+
+The namespaces may be our own (`radios`) or those of a Mininet-WiFi network.
+"""
 
 from __future__ import annotations
 
 import os
 import socket
-import struct
-from collections.abc import Callable
-from contextlib import suppress
-from fcntl import ioctl
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 
-from testbed.backends.hwsim import kernel
-from testbed.backends.hwsim import netlink
-from testbed.backends.hwsim.radio_reaper import Guardian
+from testbed.backends.hwsim import kernel, netlink
+from testbed.backends.hwsim.control_plane import NamespaceControl, open_control
 from testbed.backends.hwsim.names import PREFIX_LENGTH, address, broadcast_address
-from testbed.backends.hwsim.netlink import attribute
+from testbed.backends.hwsim.radio_reaper import RadioReaper
 from testbed.radio.radio import Radio
 
 INTERFACE = "wlan0"
-"""A station's, in its namespace, unless somebody else has named it."""
+"""A station's, in its namespace, unless Mininet-WiFi has named it."""
 LOOPBACK = 1
 """The number of that interface."""
-_RTM_NEWLINK, _RTM_NEWADDR, _RTM_DELADDR, _RTM_NEWNEIGH = 16, 20, 21, 28
-_IFA_ADDRESS, _IFA_LOCAL, _IFA_BROADCAST = 1, 2, 4
-_NDA_DST, _NDA_LLADDR, _NUD_PERMANENT = 1, 2, 0x80
-_IFF_UP = 1
-_LINK = struct.Struct("=BxHiII")
-_ADDRESS = struct.Struct("=BBBBI")
-_NEIGHBOUR = struct.Struct("=BxxxiHBB")
-
-Request = tuple[int, int, bytes]
-"""Of the kernel's configuration of networks: type, flags and payload."""
 
 
-class Station:
-    """A namespace with a radio: the descriptor that holds it, and sockets in it."""
+class RadioNamespace:
+    """A namespace with a radio: the descriptor that holds it, and a netlink socket in it."""
 
     def __init__(self, namespace: int, interface: str = INTERFACE) -> None:
         self.namespace = namespace
         self.interface = interface
         with kernel.namespace_kept():
             kernel.enter_namespace(namespace)
-            self.route = netlink.Socket(netlink.NETLINK_ROUTE)
             self.generic = netlink.Socket(netlink.NETLINK_GENERIC)
-            self.plain = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 
-    def interface_index(self) -> int:
-        """The number of its interface."""
-        return interface_index(self.plain, self.interface)
+    @contextmanager
+    def control(self) -> Iterator[NamespaceControl]:
+        """Requests to its kernel, for a while."""
+        with kernel.namespace_kept():
+            kernel.enter_namespace(self.namespace)
+            control = open_control()
+        with closing(control):
+            yield control
 
     def silence_ipv6(self) -> None:
-        """Stations speak IPv4; the kernel's own IPv6 chatter would be on the air too."""
+        """Stations speak IPv4; the kernel's own IPv6 messages would be on the air too."""
         with kernel.namespace_kept():
             kernel.enter_namespace(self.namespace)
             for which in ("all", "default"):
@@ -58,8 +51,7 @@ class Station:
 
     def close(self) -> None:
         """Let go of the namespace."""
-        for one in (self.route, self.generic, self.plain):
-            one.close()
+        self.generic.close()
         if self.namespace >= 0:
             os.close(self.namespace)
             self.namespace = -1
@@ -69,7 +61,7 @@ class Fleet:
     """The stations of one run."""
 
     def __init__(self, run: str, radio: Radio) -> None:
-        kernel.allow_many_files()  # a station takes four
+        kernel.allow_many_files()  # a station takes three, and more while it is set up
         self.run = run
         self.radio = radio
         self.frequency_mhz = round(radio.frequency_hz / 1e6)
@@ -79,10 +71,10 @@ class Fleet:
         """By which the medium knows their radios, if these are others."""
         self.air = -1
         """The descriptor of the namespace in which the radios were made, where the medium works."""
-        self.stations: list[Station] = []
+        self.stations: list[RadioNamespace] = []
         self.on_let_go: list[Callable[[], None]] = []
         """What else a forked process is to close."""
-        self.guardian: Guardian | None = None
+        self.reaper: RadioReaper | None = None
 
     @property
     def nodes(self) -> int:
@@ -108,7 +100,7 @@ class Fleet:
         for close in self.on_let_go:
             close()
 
-    def station(self, node: int) -> Station:
+    def station(self, node: int) -> RadioNamespace:
         """The namespace of a node, with the sockets in it."""
         return self.stations[node]
 
@@ -120,50 +112,26 @@ class Fleet:
 
     def guard(self) -> None:
         """Have the radios destroyed if this process is killed."""
-        self.guardian = Guardian([station.generic for station in self.stations])
-        self.on_let_go.append(self.guardian.forget)
+        self.reaper = RadioReaper([station.generic for station in self.stations])
+        self.on_let_go.append(self.reaper.forget)
 
-    def dismiss_guardian(self) -> None:
+    def dismiss_reaper(self) -> None:
         """The radios are gone."""
-        if self.guardian is not None:
-            self.guardian.dismiss()
-            self.guardian = None
+        if self.reaper is not None:
+            self.reaper.dismiss()
+            self.reaper = None
 
-    def introduce(self, node: int) -> None:
-        """Tell a station's kernel who has which address, so that nobody asks by broadcast."""
-        station = self.stations[node]
-        index = station.interface_index()
-        station.route.tell([neighbour(index, peer, mac) for peer, mac in enumerate(self.addresses) if peer != node])
-
-
-def interface_index(plain: socket.socket, name: str = INTERFACE) -> int:
-    """The number of an interface in the namespace of a socket (SIOCGIFINDEX)."""
-    answer = ioctl(plain, 0x8933, struct.pack("16si", name.encode(), 0) + bytes(20))
-    index: int = struct.unpack_from("i", answer, 16)[0]
-    return index
+    def introduce(self, node: int, control: NamespaceControl) -> None:
+        """Tell a station's kernel the addresses of all others, so that no station asks by broadcast."""
+        macs = {address(peer): mac for peer, mac in enumerate(self.addresses) if peer != node}
+        control.set_neighbours(control.interface_index(self.stations[node].interface), macs)
 
 
-def up(index: int) -> Request:
-    """Bring an interface up."""
-    return _RTM_NEWLINK, 0, _LINK.pack(0, 0, index, _IFF_UP, _IFF_UP)
-
-
-def own_address(index: int, node: int, prefix_length: int = PREFIX_LENGTH) -> Request:
+def set_address(control: NamespaceControl, index: int, node: int, prefix_length: int = PREFIX_LENGTH) -> None:
     """Give an interface the address of its station."""
-    own = socket.inet_aton(address(node))
-    payload = _ADDRESS.pack(socket.AF_INET, prefix_length, 0, 0, index)
-    payload += attribute(_IFA_LOCAL, own) + attribute(_IFA_ADDRESS, own)
-    return _RTM_NEWADDR, netlink.CREATE, payload + attribute(_IFA_BROADCAST, socket.inet_aton(broadcast_address()))
+    control.add_address(index, address(node), prefix_length, broadcast_address())
 
 
-def no_address(index: int, node: int) -> Request:
+def remove_address(control: NamespaceControl, index: int, node: int) -> None:
     """Take it away again."""
-    own = socket.inet_aton(address(node))
-    return _RTM_DELADDR, 0, _ADDRESS.pack(socket.AF_INET, PREFIX_LENGTH, 0, 0, index) + attribute(_IFA_LOCAL, own)
-
-
-def neighbour(index: int, peer: int, mac: bytes) -> Request:
-    """Who has which address, for good."""
-    payload = _NEIGHBOUR.pack(socket.AF_INET, index, _NUD_PERMANENT, 0, 0)
-    payload += attribute(_NDA_DST, socket.inet_aton(address(peer))) + attribute(_NDA_LLADDR, mac)
-    return _RTM_NEWNEIGH, netlink.CREATE | netlink.REPLACE, payload
+    control.remove_address(index, address(node), PREFIX_LENGTH)

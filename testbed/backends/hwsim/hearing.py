@@ -1,7 +1,7 @@
-"""Who is in reach of a transmitter, and with what power.
+"""Which nodes hear a transmitter, and with what power.
 
-Where nodes have places, it is the radio module that says so, from where they are. Powers are remembered: those of nodes
-that stand still for ever, those of nodes that move for `REFRESH_NS`, in which even a train goes no farther than 5 m.
+Where nodes have positions, the radio model gives the power. Powers are cached: those of nodes that stand still for the
+whole run, those of nodes that move for `REFRESH_NS`, in which even a train moves only 5 m.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from testbed.radio.air import Air
 
 REFRESH_NS = 50_000_000
 FADING_MARGIN_DB = 20.0
-"""How far below the threshold of detection a mean may be, if frames fade: a gain of 20 dB is once in 10^32 frames."""
+"""If frames fade, how far below the threshold of detection a mean power may be: one frame in 10^32 gains 20 dB."""
 FLAT_DBM = -50.0
-"""The power of everything, where nodes have no places."""
+"""The power of all frames, where nodes have no positions."""
 
 Pair = tuple[int, int]
-Listener = tuple[int, float, float | None]
-"""A node, the mean power it hears with, and the shape of the fading, if there is any."""
+Hearer = tuple[int, float, float | None]
+"""A node, the mean power at which it hears, and the shape of the fading, if there is any."""
 
 
 def both_ways(pairs: Iterable[Sequence[int]]) -> set[Pair]:
@@ -29,48 +29,48 @@ def both_ways(pairs: Iterable[Sequence[int]]) -> set[Pair]:
 
 
 class Hearing:
-    """Who hears whom; `forbidden` pairs do not, whatever else holds."""
+    """Which nodes hear each other; `forbidden` pairs never do."""
 
     def __init__(self, nodes: int) -> None:
         self.nodes = nodes
         self.forbidden: set[Pair] = set()
 
     def forbid(self, pairs: Iterable[Sequence[int]]) -> None:
-        """The complete list of pairs that a fault keeps apart."""
+        """Set the complete list of pairs that faults keep apart."""
         self.forbidden = both_ways(pairs)
 
-    def listeners(self, sender: int, run_ns: int) -> list[Listener]:
-        """All whom a frame reaches at a time of the run."""
+    def listeners(self, sender: int, run_ns: int) -> list[Hearer]:
+        """All nodes that hear the sender at a time of the run."""
         raise NotImplementedError
 
     def lasts_ns(self) -> int | None:
-        """How long that may be taken to hold; None for as long as nothing is forbidden or allowed anew."""
+        """How long that may be cached; None if it holds until `forbid` or `allow` is called."""
         raise NotImplementedError
 
 
 class GivenPairs(Hearing):
-    """The pairs by name, for topologies that know no places."""
+    """Pairs that are given, for topologies without positions."""
 
     def __init__(self, nodes: int, allowed: Collection[Sequence[int]]) -> None:
         super().__init__(nodes)
         self.allow(allowed)
 
     def allow(self, pairs: Iterable[Sequence[int]]) -> None:
-        """The complete list of pairs that hear each other."""
+        """Set the complete list of pairs that hear each other."""
         self._allowed = both_ways(pairs)
 
-    def listeners(self, sender: int, run_ns: int) -> list[Listener]:
-        """Its peers, at one power."""
+    def listeners(self, sender: int, run_ns: int) -> list[Hearer]:
+        """The sender's peers, all at the same power."""
         ways = self._allowed - self.forbidden
         return [(node, FLAT_DBM, None) for node in range(self.nodes) if (sender, node) in ways]
 
     def lasts_ns(self) -> int | None:
-        """For as long as nobody says otherwise."""
+        """Until `forbid` or `allow` is called."""
         return None
 
 
 class Places(Hearing):
-    """What follows from where the nodes are."""
+    """Which nodes hear each other by their positions."""
 
     def __init__(self, trajectories: Sequence[Trajectory], air: Air) -> None:
         super().__init__(len(trajectories))
@@ -83,7 +83,7 @@ class Places(Hearing):
         self.place({})
 
     def place(self, positions: dict[int, Position]) -> None:
-        """Put nodes elsewhere than the scenario has them, all others where it does: to try the medium out."""
+        """Put nodes elsewhere than the scenario does, and all others where it does: to test the medium."""
         self._paths = [
             standing(positions[node]) if node in positions else path for node, path in enumerate(self._given)
         ]
@@ -94,11 +94,11 @@ class Places(Hearing):
         self._counted_to = -1
 
     def lasts_ns(self) -> int | None:
-        """For ever if nobody moves."""
+        """`REFRESH_NS` if any node moves."""
         return REFRESH_NS if self._moving else None
 
-    def listeners(self, sender: int, run_ns: int) -> list[Listener]:
-        """All who are there, and to whom its power reaches."""
+    def listeners(self, sender: int, run_ns: int) -> list[Hearer]:
+        """All nodes that are present and receive enough power from the sender."""
         self._move_to(run_ns)
         if not self._here[sender]:
             return []
@@ -115,7 +115,7 @@ class Places(Hearing):
         return found
 
     def where(self, run_ns: int) -> list[Position]:
-        """Where it takes the nodes to be at a time, moved there first if it has been a while."""
+        """The positions that are used at a time of the run."""
         self._move_to(run_ns)
         return self._positions
 
@@ -145,5 +145,5 @@ class Places(Hearing):
 
 
 def _moves(path: Trajectory) -> bool:
-    """Whether a node is ever elsewhere, or not there at all."""
+    """Whether a node ever moves, appears or leaves."""
     return len({waypoint[1:] for waypoint in path.waypoints}) > 1 or path.appears > 0.0 or path.leaves < float("inf")

@@ -1,4 +1,4 @@
-"""Calls of Linux that Python 3.11 does not have: namespaces, modules, and being on time."""
+"""System calls of Linux that Python 3.11 does not have: namespaces, kernel modules, timer precision."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def new_namespace() -> None:
 
 @contextmanager
 def namespace_kept() -> Iterator[None]:
-    """Whatever namespaces the calling thread goes through, it is back afterwards."""
+    """Return the calling thread to its network namespace at the end, whichever it enters meanwhile."""
     before = current_namespace()
     try:
         yield
@@ -56,13 +56,13 @@ def namespace_kept() -> Iterator[None]:
 
 
 def allow_many_files() -> None:
-    """As many open files as this process may ever have."""
+    """Raise the limit of open files as far as this process may."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def be_punctual() -> None:
-    """Go before all processes that are not in a hurry, and have short sleeps end on time, not 50 µs late."""
+    """Take the highest priority, and have short sleeps end on time, not 50 µs late."""
     os.setpriority(os.PRIO_PROCESS, 0, -20)
     _call("prctl", _LIBC.prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0))
 
@@ -78,12 +78,12 @@ def has_hwsim(modules: Path | None = None) -> bool:
 
 
 def load_hwsim(modules: Path | None = None) -> None:
-    """Load the kernel's module of virtual radios, without any radio, and whatever it depends on."""
+    """Load the kernel's module of virtual radios, without any radio, and the modules it depends on."""
     load_module(_MODULE, "radios=0", modules)
 
 
 def load_module(module: str, options: str = "", modules: Path | None = None) -> None:
-    """Load a module of the kernel and whatever it depends on, if it is not there."""
+    """Load a kernel module and the modules it depends on, if it is not there."""
     if Path("/sys/module", module).exists():
         return
     needs = load_order(modules or Path("/lib/modules", platform.release()), module)

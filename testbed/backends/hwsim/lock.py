@@ -1,4 +1,4 @@
-"""Which runs are alive: each holds a lock on a file of its own, which the kernel lets go of when it dies."""
+"""Which runs go on: each holds a lock on a file of its own, which the kernel releases when the run ends."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from testbed.errors import BackendError
 FOLDER = Path("/run/testbed")
 _SUFFIX = ".hwsim"
 _held: set[Path] = set()
-"""By this process: to look whether it is held would let go of it, for closing any descriptor of the file does."""
+"""Locks of this process, which must not be tested by opening the file: closing any descriptor of it releases them."""
 
 
 class Lock:
-    """A run's, held by the process that took it and by none that it forks (`lockf`, not `flock`)."""
+    """The lock of a run, held by the process that took it and not by its forks (`lockf`, not `flock`)."""
 
     def __init__(self, run: str, folder: Path | None = None) -> None:
         self.run = run
@@ -23,7 +23,7 @@ class Lock:
         self._descriptor = -1
 
     def take(self) -> None:
-        """Refused if a living run has the name."""
+        """Take the lock; refused if a run of that name goes on."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         if is_alive(self.run, self._path.parent):
             raise BackendError(f"a run called {self.run} is under way ({self._path} is locked)")
@@ -34,7 +34,7 @@ class Lock:
         os.write(self._descriptor, f"{os.getpid()}\n".encode())
 
     def release(self) -> None:
-        """Let go, and take the file away."""
+        """Release the lock and remove the file."""
         if self._descriptor >= 0:
             self._path.unlink(missing_ok=True)
             _held.discard(self._path)
@@ -66,7 +66,7 @@ def is_alive(run: str, folder: Path | None = None) -> bool:
 
 
 def remove_stale(folder: Path | None = None) -> list[str]:
-    """Take away the files of runs that died; their names."""
+    """Remove the files of runs that have ended; returns their names."""
     stale = []
     for path in sorted((folder or FOLDER).glob("*" + _SUFFIX)):
         run = path.name.removesuffix(_SUFFIX)

@@ -1,27 +1,27 @@
 """The medium: a process that carries every frame of a run from radio to radio, in real time.
 
-A socket is registered with mac80211_hwsim in the run's own namespace, from where on every frame of the run's radios
-comes to it and goes nowhere else. When a registered socket closes, the kernel goes over to a perfect medium in which
-everyone hears everyone; so the orchestrator keeps it open too, and if the medium dies, nobody hears anybody.
+A socket is registered with mac80211_hwsim in the run's own namespace. From then on every frame of the run's radios
+comes to this socket and goes nowhere else. When a registered socket closes, the kernel switches to a perfect medium in
+which all radios hear each other. So the orchestrator keeps the socket open too: if the medium process dies, no radio
+hears another.
 
-**Control.** A SOCK_SEQPACKET socket pair with JSON messages. To the medium:
+**Control.** Messages of `testbed.backends.stations.control`. To the medium:
 
     {"do": "start", "epoch": ns}                      of CLOCK_MONOTONIC: nodes move from then on
     {"do": "forbid", "pairs": [[a, b], ...]}          the complete list of pairs that do not hear each other
-    {"do": "allow", "pairs": [[a, b], ...]}           the complete list of those that do, where nodes have no places
+    {"do": "allow", "pairs": [[a, b], ...]}           the complete list of those that do, where nodes have no positions
     {"do": "place", "positions": {"0": [x, y, z]}}    elsewhere than on their trajectories, for a trial
-    {"do": "where"}                                   it says where it believes the nodes to be
+    {"do": "where"}                                   the answer has the positions that the medium uses
     {"do": "finish"}
 
-From it: `{"ready": true}`, `{"failed": "one line"}`, `{"end": {...}}`, and `{"done": what}` to any message that has
-`"reply": true`. If the socket ends, the medium exits at once. A second pair, the watcher, takes the same messages from
-somebody else, and may end.
+From it: `{"ready": true}`, `{"failed": "one line"}`, `{"end": {...}}`, and `{"done": what}` in answer to any message
+with `"reply": true`. If the orchestrator closes its end, the medium exits at once. A second control channel, the
+watcher, takes the same messages from another process, which may close it at any time.
 """
 
 from __future__ import annotations
 
 import errno
-import json
 import os
 import select
 import signal
@@ -34,33 +34,35 @@ from random import Random
 from types import TracebackType
 from typing import Any
 
-from testbed.errors import BackendError, one_line
-from testbed.network.geometry import Geometry
-from testbed.backends.hwsim import messages
-from testbed.backends.hwsim import kernel
-from testbed.backends.hwsim import netlink
+from testbed.backends.hwsim import kernel, messages, netlink
 from testbed.backends.hwsim.capture import Capture
-from testbed.backends.hwsim.outcomes import Decisions, Settings, Try
+from testbed.backends.hwsim.control_plane import ControlError
 from testbed.backends.hwsim.fleet import Fleet
+from testbed.backends.hwsim.frames import Impairments, Try
 from testbed.backends.hwsim.hearing import GivenPairs, Hearing, Places
-from testbed.mobility.trajectory import Position
+from testbed.backends.hwsim.outcomes import FrameOutcomes
+from testbed.backends.stations.control import Control
 from testbed.backends.stations.lateness import Lateness
+from testbed.errors import BackendError, one_line
+from testbed.mobility.trajectory import Position
+from testbed.network.geometry import Geometry
 from testbed.processes import die_with_parent
 
 _BUFFER_BYTES = 1 << 18
-"""Of its netlink socket, in each direction: room for a burst, but none for seconds of frames that nobody wants."""
+"""Of its netlink socket, in each direction: enough for a burst, but not for seconds of frames that are out of date."""
 _SEND_BYTES = 1 << 14
 _FRAME_BYTES = 1 << 13
 _SLEPT_NS = 50_000
 _EARLY_NS = 30_000
-"""As punctual as the kernel's timers are."""
+"""Frames are delivered up to this much early: the kernel's timers are no more accurate."""
 _SHORT_NS = 1_500_000
 _MOST = 100
-"""Frames to take before those that are due are looked after."""
+"""The most frames to read before those that are due are delivered."""
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
 _PORT = 0x54000000
-"""Of its netlink socket, plus its process number. Any socket that closes with the number of the registered one would
-unregister it, of whatever protocol; by default the kernel gives the process number to the first of each."""
+"""Its netlink socket has this plus the process number as its port number. When a socket of any netlink protocol closes
+that has the port number of the registered one, that one is unregistered; and the kernel gives the process number itself
+to the first socket of each protocol."""
 
 
 @dataclass(frozen=True)
@@ -68,23 +70,23 @@ class Plan:
     """What the medium is to do."""
 
     geometry: Geometry | None
-    """Who hears whom, by their places; None if pairs are given."""
+    """Gives the positions, by which nodes hear each other; None if pairs are given instead."""
     allowed: Collection[Sequence[int]] = ()
-    """The pairs that hear each other at first, where there is no geometry."""
-    settings: Settings = field(default_factory=Settings)
+    """The pairs that hear each other at the start, where there is no geometry."""
+    impairments: Impairments = field(default_factory=Impairments)
     pcap: Path | None = None
     rng: Random | None = None
 
 
-class Medium:
-    """The loop: frames in, frames out, each when it is due."""
+class RadioMedium:
+    """The loop: reads frames, and delivers each when it is due."""
 
     def __init__(
         self,
         wire: socket.socket,
-        control: socket.socket,
-        watcher: socket.socket,
-        make: Callable[[Callable[[Try, bytes, bool], None] | None], Decisions],
+        control: Control,
+        watcher: Control,
+        make: Callable[[Callable[[Try, bytes, bool], None] | None], FrameOutcomes],
         capture: Capture | None = None,
     ) -> None:
         self._wire = wire
@@ -93,23 +95,23 @@ class Medium:
         self._capture = capture
         self._epoch: int | None = None
         self._wall_offset = time.time_ns() - time.monotonic_ns()
-        self.decisions = make(self._write_try if capture else None)
+        self.outcomes = make(self._write_try if capture else None)
         self.lateness = Lateness()
         self.beacon_lateness = Lateness()
         self.backlog = 0
-        """The most frames that waited at a time."""
+        """The most frames that were found waiting at once."""
         self._is_over = False
         self._waiting = select.epoll()
         self._cpu_before = 0.0
 
     def run(self) -> None:
-        """Until told to finish, or nobody is there to tell.
+        """Run until told to finish, or until the orchestrator has exited.
 
-        If nothing is on the air it sleeps until a frame comes, otherwise until the next one is due. How long a frame
-        has waited to be looked at is not known; if the medium did not sleep before it, it is taken to have come when
-        the one before was done, so that lateness is not understated by more than what one frame takes.
+        If nothing is on the air, the medium sleeps until a frame comes, otherwise until the next frame is due. It does
+        not know how long a frame has waited to be read. If it did not sleep before, it assumes that the frame came when
+        it had finished with the previous one, so that lateness is understated by the time of one frame at most.
         """
-        wire, decisions = self._wire, self.decisions
+        wire, outcomes = self._wire, self.outcomes
         now_ns = time.monotonic_ns
         waiting = self._waiting
         for one in (wire, self._control, self._watcher):
@@ -119,13 +121,13 @@ class Medium:
         self._cpu_before = time.process_time()
         while not self._is_over:
             before = now_ns()
-            due = decisions.next_due(before)
+            due = outcomes.next_due(before)
             if due is not None:
                 if due <= before + _EARLY_NS:
                     busy_since = self._deliver(before + _EARLY_NS)
-                    if not decisions.is_beacon:
+                    if not outcomes.is_beacon:
                         continue
-                    before = busy_since  # after a beacon it looks for data: stations send all beacons at once
+                    before = busy_since  # look for data after each beacon: stations send all beacons at the same time
                 elif due - before < _SHORT_NS:
                     time.sleep((due - before) / 1e9)
                     continue
@@ -137,13 +139,13 @@ class Medium:
                 elif woken - before > _SLEPT_NS:
                     busy_since = woken
                     self._take(woken)
-                else:  # it was there already
+                else:  # the frame was there already
                     self._take(busy_since)
                     busy_since = woken
 
     def _take(self, came_ns: int) -> None:
-        """The frames that are there. To ask whether there is another takes less than to be told that there is none."""
-        epoch, take, receive, more = self._epoch, self.decisions.take, self._wire.recv, self._waiting.poll
+        """Read the frames that have come. poll(0) is cheaper than a recv that would block."""
+        epoch, take, receive, more = self._epoch, self.outcomes.take, self._wire.recv, self._waiting.poll
         run_ns = came_ns - epoch if epoch is not None and came_ns > epoch else 0
         taken = 0
         while True:
@@ -151,8 +153,8 @@ class Medium:
                 data = receive(_FRAME_BYTES, socket.MSG_DONTWAIT)
             except OSError as error:
                 if error.errno == errno.ENOBUFS:
-                    self.decisions.lost["netlink overrun"] += 1
-                elif error.errno != errno.EAGAIN:  # only the control socket has something
+                    self.outcomes.lost["netlink overrun"] += 1
+                elif error.errno != errno.EAGAIN:  # only a control channel had a message
                     raise
                 break
             sent = messages.read_sent(data)
@@ -167,27 +169,27 @@ class Medium:
             self.backlog = taken
 
     def _refused(self, data: bytes) -> None:
-        """The kernel says no to frames for radios that are not up."""
+        """Count errors: the kernel refuses frames for radios that are not up."""
         for kind, _, _, _ in netlink.messages_of(data):
             if kind == netlink.NLMSG_ERROR:
-                self.decisions.lost["refused by the kernel"] += 1
+                self.outcomes.lost["refused by the kernel"] += 1
 
     def _deliver(self, now: int) -> int:
-        """Everything that is due, in one message if it is not too long; returns when it was done."""
-        decisions, epoch = self.decisions, self._epoch
+        """Deliver all frames that are due, in one send if it does not become too long; returns the time at the end."""
+        outcomes, epoch = self.outcomes, self._epoch
         run_ns = now - epoch if epoch is not None and now > epoch else 0
-        due = decisions.next_due(now)
-        told, dues = b"", []
-        while due is not None and due <= now and len(told) < _SEND_BYTES:
-            told += decisions.land(run_ns, now)
+        due = outcomes.next_due(now)
+        data, dues = b"", []
+        while due is not None and due <= now and len(data) < _SEND_BYTES:
+            data += outcomes.land(run_ns, now)
             dues.append(due)
-            if decisions.is_beacon:
+            if outcomes.is_beacon:
                 break
-            due = decisions.next_due(now)
-        if told:
-            self._wire.send(told)
+            due = outcomes.next_due(now)
+        if data:
+            self._wire.send(data)
         done = time.monotonic_ns()
-        note = self.beacon_lateness.note if decisions.is_beacon else self.lateness.note
+        note = self.beacon_lateness.note if outcomes.is_beacon else self.lateness.note
         for due in dues:
             note(done - due if done > due else 0)
         return done
@@ -199,15 +201,14 @@ class Medium:
 
     # -- control -----------------------------------------------------------------------------------------------------
 
-    def _obey(self, control: socket.socket) -> None:
-        data = control.recv(1 << 20)
-        if not data and control is self._control:
-            os._exit(1)  # whoever it worked for is gone
-        if not data:
+    def _obey(self, control: Control) -> None:
+        said, _ = control.receive()
+        if said is None and control is self._control:
+            os._exit(1)  # the orchestrator has exited
+        if said is None:
             self._waiting.unregister(control)
             return
-        said = json.loads(data)
-        what, hearing = said["do"], self.decisions.hearing
+        what, hearing = said["do"], self.outcomes.hearing
         answer: dict[str, Any] = {"done": what}
         if what == "start":
             self._epoch = said["epoch"]
@@ -226,9 +227,9 @@ class Medium:
         else:
             raise BackendError(f"the medium cannot {what} here")
         if what != "where":
-            self.decisions.forget()
+            self.outcomes.forget()
         if said.get("reply"):
-            control.send(json.dumps(answer).encode())
+            control.send(answer)
 
     def report(self) -> dict[str, Any]:
         """What was measured."""
@@ -236,14 +237,14 @@ class Medium:
             "lateness_ms": self.lateness.summary_ms(),
             "beacon_lateness_ms": self.beacon_lateness.summary_ms(),
             "backlog": self.backlog,
-            "frames": self.decisions.counts(),
-            "routing": self.decisions.routing_counts(),
+            "frames": self.outcomes.counts(),
+            "routing": self.outcomes.routing_counts(),
             "cpu_s": round(time.process_time() - self._cpu_before, 3),
         }
 
 
 def register(air: int) -> tuple[socket.socket, int]:
-    """A netlink socket to which all frames of the run's radios come, and the number of the family they come with."""
+    """A netlink socket to which all frames of the run's radios come, and the number of their netlink family."""
     with kernel.namespace_kept():
         kernel.enter_namespace(air)
         asking = netlink.Socket(netlink.NETLINK_GENERIC, port=_PORT + os.getpid())
@@ -252,56 +253,54 @@ def register(air: int) -> tuple[socket.socket, int]:
         asking.raw.setsockopt(socket.SOL_SOCKET, option, _BUFFER_BYTES)
     try:
         asking.ask(family, netlink.generic(messages.REGISTER))
-    except netlink.NetlinkError as error:
+    except ControlError as error:
         raise BackendError(f"the medium cannot register with {messages.FAMILY}: {error.strerror}") from None
     return asking.raw, family
 
 
 def make_hearing(plan: Plan, nodes: int) -> Hearing:
-    """Who hears whom."""
+    """Which nodes hear each other, by positions or by pairs."""
     if plan.geometry is None:
         return GivenPairs(nodes, plan.allowed)
     return Places(plan.geometry.trajectories, plan.geometry.air)
 
 
-def serve(
-    control: socket.socket, watcher: socket.socket, wire: socket.socket, family: int, radios: Fleet, plan: Plan
-) -> None:
-    """The life of the process."""
+def serve(control: Control, watcher: Control, wire: socket.socket, family: int, radios: Fleet, plan: Plan) -> None:
+    """The medium process, from its start to its end."""
     try:
         radios.let_go()
         packer = messages.Packer(family, radios.frequency_mhz)
         hearing, rng = make_hearing(plan, radios.nodes), plan.rng or Random()
         capture = Capture(plan.pcap, radios.frequency_mhz, radios.radio.tx_power_dbm) if plan.pcap else None
-        medium = Medium(
+        medium = RadioMedium(
             wire,
             control,
             watcher,
-            lambda on_try: Decisions(
+            lambda on_try: FrameOutcomes(
                 hearing,
                 radios.radio,
                 radios.addresses,
                 packer,
                 rng,
-                plan.settings,
+                plan.impairments,
                 on_try,
                 radio_addresses=radios.radio_addresses,
             ),
             capture,
         )
         kernel.be_punctual()
-        control.send(b'{"ready": true}')
+        control.send({"ready": True})
         medium.run()
         if capture is not None:
             capture.close()
-        control.send(json.dumps({"end": medium.report()}).encode())
+        control.send({"end": medium.report()})
     except (OSError, BackendError, ValueError, KeyError) as error:
-        control.send(json.dumps({"failed": one_line(f"{type(error).__name__}: {error}"[:500])}).encode())
+        control.send({"failed": one_line(f"{type(error).__name__}: {error}"[:500])})
         os._exit(1)
 
 
 class MediumProcess:
-    """The orchestrator's end: starts the process on entering the context, and ends it on leaving."""
+    """The orchestrator's side: starts the medium process on entering the context, and ends it on leaving."""
 
     def __init__(self, radios: Fleet, plan: Plan) -> None:
         self._radios = radios
@@ -310,8 +309,8 @@ class MediumProcess:
 
     def __enter__(self) -> MediumProcess:
         self._wire, family = register(self._radios.air)
-        self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.watcher, watched = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.control, theirs = Control.pair()
+        self.watcher, watched = Control.pair()
         parent = os.getpid()
         self._pid = os.fork()
         if self._pid == 0:
@@ -340,7 +339,7 @@ class MediumProcess:
 
     @property
     def pid(self) -> int:
-        """Of the process."""
+        """The number of the process."""
         return self._pid
 
     def start(self, epoch_ns: int) -> None:
@@ -348,39 +347,38 @@ class MediumProcess:
         self._say({"do": "start", "epoch": epoch_ns})
 
     def forbid(self, pairs: Iterable[Sequence[int]]) -> None:
-        """The complete list of pairs that faults keep apart; it holds when this returns."""
+        """Set the complete list of pairs that faults keep apart; it is in effect when this returns."""
         self._request({"do": "forbid", "pairs": [list(pair) for pair in pairs]})
 
     def allow(self, pairs: Iterable[Sequence[int]]) -> None:
-        """The complete list of pairs that hear each other, without geometry; it holds when this returns."""
+        """Set the complete list of pairs that hear each other, without geometry; it is in effect when this returns."""
         self._request({"do": "allow", "pairs": [list(pair) for pair in pairs]})
 
     def place(self, positions: dict[int, Position]) -> None:
-        """Put nodes elsewhere for a trial, and all others, or all if there are none, on their trajectories."""
+        """Put these nodes elsewhere for a trial, and all other nodes on their trajectories."""
         self._request({"do": "place", "positions": {str(node): list(place) for node, place in positions.items()}})
 
     def finish(self) -> dict[str, Any]:
-        """End the medium, and get what it measured."""
+        """End the medium; returns what it measured."""
         self._say({"do": "finish"})
         report: dict[str, Any] = self._expect("end")
         return report
 
     def _request(self, what: dict[str, Any]) -> None:
-        """Wait until it holds."""
+        """Send an order, and wait until it is in effect."""
         self._say(what | {"reply": True})
         self._expect("done")
 
     def _say(self, what: dict[str, Any]) -> None:
         try:
-            self.control.send(json.dumps(what).encode())
+            self.control.send(what)
         except OSError as error:
-            raise BackendError(f"the medium died ({error.strerror}): nobody heard anybody since") from None
+            raise BackendError(f"the medium died ({error.strerror}): no station has heard another since") from None
 
     def _expect(self, key: str) -> Any:
-        data = self.control.recv(1 << 20)
-        if not data:
-            raise BackendError("the medium died: nobody heard anybody since")
-        said = json.loads(data)
+        said, _ = self.control.receive()
+        if said is None:
+            raise BackendError("the medium died: no station has heard another since")
         if "failed" in said:
             raise BackendError(f"the medium failed: {said['failed']}")
         return said[key]

@@ -1,7 +1,7 @@
 """The messages of mac80211_hwsim: how radios are made, and how frames come to the medium and go back.
 
-Numbers and layouts are those of the kernel's drivers/net/wireless/virtual/mac80211_hwsim.h. Frames are what there are
-many of, so they are taken apart and put together here by offsets, and everything that repeats is packed once.
+Numbers and layouts are those of the kernel's drivers/net/wireless/virtual/mac80211_hwsim.h. There are many frames, so
+they are unpacked and packed here by offsets, and everything that repeats is packed once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NO_ACK, WAS_ACKED = 2, 4
 """Flags of a transmission."""
 
 Tries = tuple[int, ...]
-"""Up to four rates and how often each is tried: index, count, index, count ... An index of -1 ends them."""
+"""Up to four rates and how often each is tried: index, count, index, count ... An index of -1 ends the list."""
 
 _START = 20  # of the attributes, after netlink's header and the generic one
 _FRAME_START = _START + 12  # of its attribute, after the transmitter's address
@@ -42,11 +42,11 @@ _OPENS_TAIL = (_opens(FLAGS, 4), _opens(FREQ, 4), _opens(TX_INFO, 8), _opens(TX_
 
 
 class Sent(NamedTuple):
-    """A frame that a radio has sent, as the medium gets it."""
+    """A frame from a radio, as the medium receives it."""
 
     transmitter: bytes
     attribute: bytes
-    """The frame, from its frame control on and without its checksum: an attribute that goes to receivers as it came."""
+    """The frame, from its frame control on and without its checksum: an attribute that goes to receivers unchanged."""
     size: int
     """Of the frame."""
     flags: int
@@ -55,7 +55,7 @@ class Sent(NamedTuple):
 
     @property
     def frame(self) -> bytes:
-        """Its bytes alone."""
+        """The bytes of the frame alone."""
         return self.attribute[4 : 4 + self.size]
 
 
@@ -75,12 +75,12 @@ def read_sent(data: bytes) -> Sent | None:
 
 @cache
 def _tries(data: bytes) -> Tries:
-    """The same few all the time."""
+    """Unpack the tries; cached, as only a few different ones occur."""
     return struct.unpack(f"={len(data)}b", data)
 
 
 def _read_any_order(data: bytes) -> Sent | None:
-    """The same for kernels whose attributes come in another order, or with others between them."""
+    """Read a frame from a kernel that sends the attributes in another order, or with others between them."""
     if len(data) < _START or data[16] != FRAME:
         return None
     try:
@@ -93,7 +93,7 @@ def _read_any_order(data: bytes) -> Sent | None:
 
 
 class Packer:
-    """Puts together what the medium says to the kernel. Many messages may go in one send.
+    """Packs the messages of the medium to the kernel. Many messages may go into one send.
 
     A frame for a receiver is `head`, the `receiver`, the frame's attribute, one of `tails`, and the `signal`.
     """
@@ -108,12 +108,12 @@ class Packer:
         self.tx_info = lru_cache(maxsize=100_000)(self._tx_info)
 
     def _head(self, attribute_bytes: int) -> bytes:
-        """By the length of the frame's attribute."""
+        """The start of a message with a frame, by the length of the frame's attribute."""
         size = _START + 12 + attribute_bytes + 3 * 8
         return HEADER.pack(size, self._family, REQUEST, 0, 0) + bytes((FRAME, 1, 0, 0))
 
     def _tx_info(self, transmitter: bytes, flags: int, signal_dbm: int, tries: Tries) -> bytes:
-        """What became of a frame, for its transmitter: the frame's cookie is to follow."""
+        """Tells the transmitter what happened to its frame; the frame's cookie has to follow."""
         return _TX_INFO.pack(
             *(_TX_INFO.size + 8, self._family, REQUEST, 0, 0, TX_INFO_FRAME, 1, 0),
             *(_OPENS_TRANSMITTER, transmitter, _opens(FLAGS, 4), flags),
@@ -122,11 +122,11 @@ class Packer:
 
 
 def receiver(address: bytes) -> bytes:
-    """The address of a radio that is to hear a frame."""
+    """The address of a radio that receives a frame."""
     return attribute(ADDR_RECEIVER, address)
 
 
 @cache
 def signal(dbm: int) -> bytes:
-    """The power it hears it with."""
+    """The power at which a radio receives a frame."""
     return attribute(SIGNAL, u32(dbm))

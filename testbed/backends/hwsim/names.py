@@ -1,6 +1,6 @@
-"""What a run's radios are called and addressed by: all of it follows from the run and the number of the node.
+"""Names and addresses of a run's radios; all of them follow from the name of the run and the number of the node.
 
-Radios carry the run's name, so that cleaning up can tell them from radios that are none of the testbed's business.
+The names of radios contain the run's name, so that `testbed clean` can tell them from radios of other programs.
 Hardware addresses differ between runs, as the kernel has one table of them for all namespaces.
 """
 
@@ -22,19 +22,19 @@ _RADIO = re.compile(r"tb([A-Za-z0-9_.]{1,32})-([0-9]{1,5})")
 
 
 def check_run(run: str) -> str:
-    """A run's name, which becomes part of names in the kernel and of a file's name."""
+    """Check the name of a run, which becomes part of names in the kernel and of a file name."""
     if not _RUN.fullmatch(run) or set(run) == {"."}:
         raise BackendError(f"the run's name {run!r} is not 1 to 32 letters, digits, dots and underscores")
     return run
 
 
 def radio_name(run: str, node: int) -> str:
-    """The name of a node's radio, and of its phy."""
+    """The name of a node's radio and of its phy."""
     return f"tb{run}-{node}"
 
 
 def run_of_radio(name: str) -> str | None:
-    """The run that made a radio, if any run of the testbed did."""
+    """The run that made a radio; None if no run of the testbed did."""
     match = _RADIO.fullmatch(name)
     return match[1] if match else None
 
@@ -50,7 +50,7 @@ def network() -> str:
 
 
 def broadcast_address() -> str:
-    """The address of all stations in reach."""
+    """The address by which a station reaches all stations in range."""
     return str(IPv4Address(_NETWORK + 0xFFFF))
 
 
@@ -60,12 +60,12 @@ def node_of(ip: str) -> int:
 
 
 def hardware_address(run: str, node: int) -> bytes:
-    """A station's MAC address: locally administered, three bytes of the run's, two of the node's."""
+    """A station's MAC address: locally administered, three bytes for the run, two for the node."""
     return b"\x02" + hashlib.sha256(run.encode()).digest()[:3] + node.to_bytes(2, "big")
 
 
 def mesh_address(run: str, node: int) -> bytes:
-    """A station's MAC address in a mesh that its radio is a port of."""
+    """The MAC address of a station's mesh interface, whose port is its radio."""
     return b"\x06" + hardware_address(run, node)[1:]
 
 

@@ -1,7 +1,7 @@
 """Netlink by hand: messages as bytes, and sockets that send them.
 
-The kernel is configured and the medium speaks with it in these few messages, so a library is not needed. It would cost
-more than all of the configuration does: importing pyroute2 takes over 7 s in a guest under software emulation.
+For the medium, which handles every frame, for families that pyroute2 lacks (hwsim, batadv), and for the control plane
+of guests (`netlink_control`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 
+from testbed.backends.hwsim.control_plane import ControlError
 from testbed.errors import BackendError
 
 NETLINK_ROUTE, NETLINK_GENERIC = 0, 16
@@ -46,7 +47,7 @@ def u32(value: int) -> bytes:
 
 
 def text(value: str) -> bytes:
-    """A string as the kernel likes it, with a zero at its end."""
+    """A string with a zero at its end, as the kernel expects it."""
     return value.encode() + b"\0"
 
 
@@ -84,10 +85,6 @@ def messages_of(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
         offset += (length + 3) & ~3
 
 
-class NetlinkError(OSError):
-    """The kernel refused a request; it may have said why."""
-
-
 class Socket:
     """A netlink socket in the network namespace in which it was made, wherever its process goes afterwards."""
 
@@ -109,7 +106,7 @@ class Socket:
         self.raw.close()
 
     def ask(self, kind: int, payload: bytes, flags: int = 0) -> list[bytes]:
-        """Send a request and wait for its answers; a refusal is a `NetlinkError`."""
+        """Send a request and wait for its answers; a refusal is a `ControlError`."""
         self._sequence += 1
         self.raw.send(message(kind, REQUEST | ACK | flags, payload, self._sequence))
         answers: list[bytes] = []
@@ -125,7 +122,7 @@ class Socket:
                 answers.append(body)
 
     def tell(self, requests: Sequence[tuple[int, int, bytes]]) -> None:
-        """Send many requests (type, flags, payload) at once; the first refusal is a `NetlinkError`."""
+        """Send many requests (type, flags, payload) at once; the first refusal is a `ControlError`."""
         first = self._sequence + 1
         self._sequence += len(requests)
         self.raw.send(
@@ -163,7 +160,7 @@ def _raise_error(body: bytes, flags: int) -> None:
         said = attributes_of(body, 4 + HEADER.size).get(_ERROR_TEXT)
         if said:
             reason += f" ({said.rstrip(bytes(1)).decode(errors='replace')})"
-    raise NetlinkError(code, reason)
+    raise ControlError(code, reason)
 
 
 def family(generic_socket: Socket, name: str) -> int:
@@ -171,7 +168,7 @@ def family(generic_socket: Socket, name: str) -> int:
     payload = generic(_CTRL_GETFAMILY, attribute(_CTRL_FAMILY_NAME, text(name)))
     try:
         answers = generic_socket.ask(_CTRL, payload)
-    except NetlinkError as error:
+    except ControlError as error:
         if error.errno == errno.ENOENT:
             raise BackendError(f"the kernel does not have the netlink family {name}: is its module loaded?") from None
         raise

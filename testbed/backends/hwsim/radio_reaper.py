@@ -1,9 +1,10 @@
 """Destroys the radios of a run that was killed.
 
-Mostly the kernel does: radios go with their namespaces, and these with the last process in them. But a radio keeps each
-frame that it has sent until the medium says what became of it; the frame keeps the socket that it came from, and the
-socket the namespace that the radio is in. If a run is killed while a frame is on the air, none of them is let go of.
-So there is a process that outlives the run by a moment. It is in no group that a signal for the run would go to.
+Usually the kernel does: radios end with their namespaces, and these with the last process in them. But a radio keeps
+each frame that it has sent until the medium reports the outcome; the frame keeps the socket that it came from, and the
+socket keeps the namespace that the radio is in. If a run is killed while a frame is on the air, none of them is freed.
+So there is a process that outlives the run by a moment. It is in a session of its own, so that signals for the run do
+not reach it.
 """
 
 from __future__ import annotations
@@ -13,18 +14,17 @@ import signal
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
-from testbed.backends.hwsim import messages
-from testbed.backends.hwsim import netlink
+from testbed.backends.hwsim import messages, netlink
 from testbed.backends.hwsim.netlink import attribute, attributes_of, generic
 
 _LAST_DESCRIPTOR = 1 << 16
 
 
-class Guardian:
-    """Waits for the end of a pipe that the run holds, and is dismissed by a run that ends in order."""
+class RadioReaper:
+    """Waits for the end of a pipe that the run holds; a run that ends in order ends it first."""
 
     def __init__(self, namespaces: Sequence[netlink.Socket]) -> None:
-        """Give it a generic netlink socket in each namespace; from then on it is there."""
+        """Fork it, with a generic netlink socket in each namespace."""
         read, self._write = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
@@ -47,7 +47,7 @@ class Guardian:
             os.waitpid(self.pid, 0)
 
     def forget(self) -> None:
-        """In a forked process: it is not for us to keep the guardian waiting."""
+        """Close our end of the pipe: in a forked process, which must not keep the reaper waiting."""
         if self._write >= 0:
             os.close(self._write)
             self._write = -1

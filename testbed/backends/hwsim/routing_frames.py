@@ -1,8 +1,8 @@
-"""What routing in the kernel costs on the air: its control frames, and the packets that nodes on the way pass on.
+"""What routing in the kernel costs on the air: its control frames, and the packets that intermediate nodes forward.
 
-Stations know of neither. The medium sees every frame, and tells them apart by what is in them. A packet that has been
-passed on has a time to live that is less than the one it began with. As with what stations count, bytes are those of
-the datagram, or of batman-adv's message, without the headers below it.
+Stations see neither. The medium sees every frame, and recognises them by their contents. A packet that has been
+forwarded has a smaller time to live than at its source. As in the counts of stations, bytes are those of the datagram,
+or of batman-adv's message, without the headers below it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _IPV6_BYTES, _NEXT_HEADER_AT = 40, 6
 _UDP_TARGET = slice(_IPV6_BYTES + 2, _IPV6_BYTES + 4)
 _BATADV_TTL_AT, _BATADV_TTL, _ETHERNET_BYTES = 2, 50, 14
 _UNICAST_BYTES = {0x40: 10, 0x41: 20, 0x42: 18}
-"""Of the headers of batman-adv's messages that carry data: UNICAST, UNICAST_FRAG, UNICAST_4ADDR."""
+"""Header lengths of batman-adv's messages that carry data: UNICAST, UNICAST_FRAG, UNICAST_4ADDR."""
 
 
 class RoutingFrames:
-    """Counts them from a time of the run on, as stations count theirs when the load starts."""
+    """Counts frames of routing from a time of the run on: stations count theirs from the start of the load."""
 
     def __init__(self, from_s: float = 0.0) -> None:
         self._from_ns = round(from_s * 1e9)
@@ -34,7 +34,7 @@ class RoutingFrames:
         self._bytes: dict[str, int] = {}
 
     def note(self, attribute: bytes, size: int, run_ns: int) -> None:
-        """A frame goes on the air, so many bytes of it."""
+        """Count a frame of `size` bytes that goes on the air."""
         if run_ns >= self._from_ns:
             found = look_into(attribute)
             if found is not None:
@@ -43,12 +43,12 @@ class RoutingFrames:
                 self._bytes[kind] = self._bytes.get(kind, 0) + size - headers
 
     def counts(self) -> dict[str, Any]:
-        """As a station reports its own."""
+        """The counts, in the form in which stations report theirs."""
         return {"frames": self._frames, "bytes": self._bytes}
 
 
 def look_into(attribute: bytes) -> tuple[str, int] | None:
-    """What a frame is to routing, and the bytes of headers in it; None if a station sent it, or if it has no data."""
+    """Which kind of routing frame it is, and the bytes of headers in it; None if it is no frame of routing."""
     control = attribute[_FRAME]
     if control & 0x0C != _DATA:
         return None

@@ -1,7 +1,7 @@
-"""The medium proves itself before a run: who is in reach hears, who is not does not.
+"""A test of the medium before each run: stations in range hear each other, others do not.
 
-Without a medium the kernel's radios hear each other at any distance, and nothing but a trial tells. Two stations are
-put near each other and then far apart, and send each other datagrams through the whole of the kernel's Wi-Fi.
+Without a medium the kernel's radios hear each other at any distance, and only a test shows that. Two stations are put
+near each other and then far apart, and send each other datagrams through the kernel's whole Wi-Fi stack.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any, Protocol
 
-from testbed.errors import BackendError
-from testbed.network.geometry import Geometry
 from testbed.backends.hwsim.fleet import Fleet
 from testbed.backends.hwsim.hearing import both_ways
 from testbed.backends.hwsim.names import address, broadcast_address, node_of
+from testbed.errors import BackendError
 from testbed.mobility.trajectory import Position
+from testbed.network.geometry import Geometry
 from testbed.radio.air import Air
 
 _PORT = 7701
@@ -30,17 +30,17 @@ _MARGIN_DB = 30.0
 
 
 class Trial(Protocol):
-    """A medium that can be tried out."""
+    """A medium that can be tested."""
 
     def place(self, positions: dict[int, Position]) -> None:
-        """Put nodes elsewhere, and all others, or all if there are none, where they belong."""
+        """Put these nodes elsewhere, and all other nodes where the scenario has them."""
 
     def allow(self, pairs: Iterable[Sequence[int]]) -> None:
-        """Without geometry: the complete list of pairs that hear each other."""
+        """Without geometry: set the complete list of pairs that hear each other."""
 
 
-def prove(radios: Fleet, medium: Trial, geometry: Geometry | None, allowed: list[tuple[int, int]]) -> None:
-    """Refuse to go on with a `BackendError` if the first two stations do not hear as they should."""
+def check_medium(radios: Fleet, medium: Trial, geometry: Geometry | None, allowed: list[tuple[int, int]]) -> None:
+    """Raise a `BackendError` if the first two stations do not hear each other as they should."""
     if radios.nodes < 2:
         return
     near, far = _distances(geometry.air) if geometry is not None else (0.0, 0.0)
@@ -57,7 +57,7 @@ def prove(radios: Fleet, medium: Trial, geometry: Geometry | None, allowed: list
 
 
 def _distances(air: Air) -> tuple[float, float]:
-    """Well within the range of the first two nodes, and well beyond it."""
+    """A distance well within the range of the first two nodes, and one well beyond it."""
     reach = air.range_m(0, 1)
     far, weakest = max(1.0, 2.0 * reach), air.radio.receiver.detection_dbm - _MARGIN_DB
     while air.rx_power_dbm(0, 1, Position(0.0, 0.0), Position(far, 0.0)) > weakest:
@@ -82,12 +82,12 @@ class _Pair:
             one.bind(("", _PORT))
 
     def send(self, text: bytes) -> None:
-        """Both say something to whoever hears it."""
+        """Both send a broadcast."""
         for one in self._own:
             one.sendto(text, (broadcast_address(), _PORT))
 
     def heard(self, text: bytes, until: float) -> set[str]:
-        """Which of the two have heard the other say it; as soon as both have, or when the time has come."""
+        """Which of the two have heard the other's text: returns as soon as both have, or at the time `until`."""
         heard: set[str] = set()
         while len(heard) < 2 and (left := until - time.monotonic()) > 0:
             for one in select.select(list(self._own), (), (), left)[0]:
@@ -98,7 +98,10 @@ class _Pair:
 
 
 def _wait_until_heard(pair: _Pair) -> float:
-    """How long it took. The kernel drops the first frame of a station it has not heard before, so it takes a few."""
+    """Send until both have heard the other; returns how long the last broadcast took to arrive.
+
+    The kernel drops the first frame of a station that it has not heard before, so several are needed.
+    """
     began, heard = time.monotonic(), set[str]()
     while True:
         sent_at = time.monotonic()
@@ -117,7 +120,7 @@ def _expect_silence(pair: _Pair, seconds: float) -> None:
 
 
 def survey(radios: Fleet, rounds: int = 5) -> set[tuple[int, int]]:
-    """Who hears whom where stations are now: sender and receiver of every broadcast that arrives."""
+    """Which stations hear each other now: sender and receiver of every broadcast that arrives."""
     with ExitStack() as opened:
         sockets = [opened.enter_context(radios.socket_in(node)) for node in range(len(radios.stations))]
         for one in sockets:
@@ -129,7 +132,7 @@ def survey(radios: Fleet, rounds: int = 5) -> set[tuple[int, int]]:
         heard: set[tuple[int, int]] = set()
         for _ in range(rounds):
             for one in sockets:
-                one.sendto(b"who hears me", (broadcast_address(), _PORT))
+                one.sendto(b"survey", (broadcast_address(), _PORT))
             until = time.monotonic() + _PAUSE_S * 2
             while (left := until - time.monotonic()) > 0:
                 for ready, _ in waiting.select(left):
@@ -139,7 +142,7 @@ def survey(radios: Fleet, rounds: int = 5) -> set[tuple[int, int]]:
 
 
 def hearing_at_the_start(radios: Fleet, pairs: Iterable[tuple[int, int]]) -> dict[str, Any]:
-    """How many directed pairs of stations hear each other, and which should not, or should and do not."""
+    """How many directed pairs of stations hear each other; those that should not, and those that should and do not."""
     heard, expected = survey(radios), both_ways(pairs)
     return {
         "heard_at_the_start": len(heard),

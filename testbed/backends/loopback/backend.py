@@ -8,40 +8,52 @@ from pathlib import Path
 from typing import Any
 
 from analysis.listener import Listener
-from testbed.runtime.initial_state import Beginning
+from testbed.backends.base import Backend, RunOptions
+from testbed.backends.repetition import Repetition
+from testbed.backends.stations.environment import StationEnvironment
+from testbed.backends.stations.processes import MEDIUM, Processes
 from testbed.scenario.schema import Scenario
-from testbed.backends.stations.processes import MEDIUM, Children
-from testbed.backends.stations.orchestrator import Orchestrator
-from testbed.backends.stations.environment import WorldOfStations
-
-SUMMARY = "real processes on UDP, a medium of our own between them, real time"
-REAL_TIME = True
 
 
-def missing() -> str | None:
-    """What this machine lacks."""
-    return None if sys.platform == "linux" else "needs Linux"
+class LoopbackBackend(Backend):
+    """Every station is a process with a UDP socket on 127.0.0.1."""
+
+    name = "loopback"
+    summary = "real processes on UDP, a medium of our own between them, real time"
+    real_time = True
+
+    def missing(self) -> str | None:
+        """What this machine lacks; None if nothing."""
+        return None if sys.platform == "linux" else "needs Linux"
+
+    def run_repetition(
+        self,
+        scenario: Scenario,
+        repetition: int,
+        listener: Listener,
+        report: Callable[[float], None],
+        folder: Path | None,
+        options: RunOptions,
+    ) -> None:
+        """Run one repetition, passing everything that happens to the listener."""
+        from testbed.backends.stations.orchestrator import Orchestrator
+
+        assert folder is not None, "stations write logs"
+        Orchestrator(scenario, repetition, LoopbackEnvironment(), listener, report, folder).run_all()
 
 
-class Loopback(WorldOfStations):
+class LoopbackEnvironment(StationEnvironment):
     """Stations reach the medium at its port."""
 
-    def open(self, children: Children, beginning: Beginning, spec: dict[str, Any]) -> bool:
-        """Start the medium, which will say its port."""
-        children.start(MEDIUM, "testbed.backends.loopback.medium", spec)
+    def open(self, processes: Processes, repetition: Repetition, spec: dict[str, Any]) -> bool:
+        """Start the medium, which sends its port when it is ready."""
+        processes.start(MEDIUM, "testbed.backends.loopback.medium", spec)
         return False
 
     def transport(self, medium_ready: int) -> dict[str, Any]:
-        """All a station needs to know is the medium's port."""
-        return {"kind": "loopback", "medium_port": medium_ready}
+        """A station only needs to know the medium's port."""
+        return {"class": "testbed.backends.loopback.transport:LoopbackTransport", "medium_port": medium_ready}
 
-    def welcome(self, children: Children, node: int, port: int) -> None:
-        """The medium knows stations by their ports."""
-        children.tell(MEDIUM, {"do": "station", "node": node, "port": port})
-
-
-def run_repetition(
-    scenario: Scenario, repetition: int, listener: Listener, report: Callable[[float], None], folder: Path
-) -> None:
-    """Run one repetition of a scenario, telling the listener everything."""
-    Orchestrator(scenario, repetition, Loopback(), listener, report, folder).run_all()
+    def station_ready(self, processes: Processes, node: int, port: int) -> None:
+        """Tell the medium, which knows stations by their ports."""
+        processes.tell(MEDIUM, {"do": "station", "node": node, "port": port})

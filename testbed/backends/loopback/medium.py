@@ -1,8 +1,8 @@
-"""The medium between stations on loopback: a process that hears every datagram and passes it on to who would hear it.
+"""The medium between stations on loopback: a process that gets every datagram and passes it on to those in reach.
 
-It applies what the simulator's medium applies, in real time: the radio's error rate from where the nodes are, the
-scenario's loss, duplicates and hop delay. A sender's frames go out one after the other, each for as long as it takes at
-the radio's rate. How late a datagram is passed on is measured against when it was due.
+It does in real time what the simulator does: it applies the radio's error rate at the nodes' positions, and the
+scenario's loss, duplicates and hop delay. A sender's frames follow each other, each as long as its airtime. The medium
+measures how much later than due it passes a datagram on.
 """
 
 from __future__ import annotations
@@ -15,19 +15,18 @@ from collections import Counter
 from heapq import heappop, heappush
 from itertools import combinations, count
 
-from testbed.runtime.initial_state import Beginning
-from testbed.network.graph import link_of
-from testbed.scenario.links import RadioChoice
-from testbed.backends.sim.radio_links import Medium
-from testbed.scenario.schema import loads
+from testbed.backends.loopback.transport import HEADER_BYTES, LOOPBACK, TO_ALL
+from testbed.backends.repetition import Repetition
 from testbed.backends.stations.clock import RunClock
 from testbed.backends.stations.control import Control, become_child
 from testbed.backends.stations.lateness import Lateness
-from testbed.backends.stations.transport import BUFFER_BYTES, EVERYBODY, HEADER_BYTES, LOOPBACK, udp_socket
+from testbed.backends.stations.transport import BUFFER_BYTES, udp_socket
+from testbed.pairs import link_of
 from testbed.randomness import Streams
+from testbed.scenario.loader import loads
 
 HEADERS_BYTES = 64
-"""What UDP, IP, LLC and 802.11 add to a datagram on the air."""
+"""The headers of UDP, IP, LLC and 802.11 that a datagram has on the air."""
 NANOSECONDS = 10**9
 
 
@@ -40,22 +39,20 @@ class LoopbackMedium:
         if spec is None:
             sys.exit(1)
         self._scenario = scenario = loads(spec["scenario"])
-        self._beginning = Beginning(scenario, Streams(scenario.seed, spec["repetition"]))
-        links = scenario.links
-        assert isinstance(links, RadioChoice), "stations have no other links"
-        streams, self._geometry = self._beginning.streams, self._beginning.geometry
-        self._medium = Medium(links, scenario.delays.hop, streams, self._geometry)
+        repetition = Repetition(scenario, Streams(scenario.seed, spec["repetition"]))
+        self._geometry = repetition.geometry
+        self._loss = repetition.datagram_loss()
         self._rate = scenario.radio.bit_rate if scenario.radio is not None else None
         pairs = combinations(range(scenario.nodes), 2)
-        self._allowed = set(pairs if self._geometry is not None else self._beginning.graph.links())
+        self._allowed = set(pairs if self._geometry is not None else repetition.graph.links())
         self._forbidden: set[tuple[int, int]] = set()
         self._clock = RunClock(time.monotonic_ns(), scenario.time_unit)
         self._socket = udp_socket((LOOPBACK, 0))
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
         self._ports: dict[int, int] = {}  # of stations
         self._nodes: dict[int, int] = {}  # by port
-        self._free_at = [0] * scenario.nodes  # when each sender's radio is done with what it sends
-        self._due: list[tuple[int, int, int, bytes]] = []  # when, a ticket, the receiver, the datagram
+        self._free_at = [0] * scenario.nodes  # when each sender's radio has sent everything so far
+        self._due: list[tuple[int, int, int, bytes]] = []  # when due, ticket, receiver, datagram
         self._ticket = count().__next__
         self._lateness = Lateness()
         self._counts: Counter[str] = Counter()
@@ -91,18 +88,18 @@ class LoopbackMedium:
         return True
 
     def _note_station(self, node: int, port: int) -> None:
-        """A station listens on a port. Whoever did before is dead, and whatever is still due to it is lost."""
+        """A station listens on a port. A node that had this port before has crashed, and what is due to it is lost."""
         self._nodes = {other: one for other, one in self._nodes.items() if one != node} | {port: node}
         self._ports = {one: other for other, one in self._nodes.items()}
 
     def _hear(self) -> None:
-        """Take everything that has come in."""
+        """Read all datagrams that have arrived."""
         while True:
             try:
                 data, (_, port) = self._socket.recvfrom(65536)
             except BlockingIOError:
                 return
-            except OSError:  # a station that is gone refused what we sent it
+            except OSError:  # a station that has exited refused an earlier datagram
                 continue
             source = self._nodes.get(port)
             if source is None or len(data) < HEADER_BYTES:
@@ -118,9 +115,9 @@ class LoopbackMedium:
             sent_ns = self._free_at[source] = max(now_ns, self._free_at[source]) + airtime_ns
         self._counts["sent"] += 1
         seconds = self._clock.seconds()
-        for target in self._ports if to == EVERYBODY else (to,):
+        for target in self._ports if to == TO_ALL else (to,):
             if target != source and target in self._ports and self._is_open(source, target, seconds):
-                delays = self._medium.arrivals(source, target, seconds, len(data))
+                delays = self._loss.arrivals(source, target, seconds, len(data))
                 self._counts["lost"] += not delays
                 for ticks in delays:
                     due = sent_ns + round(ticks * self._scenario.time_unit)
@@ -147,7 +144,7 @@ class LoopbackMedium:
             try:
                 self._socket.sendto(data, (LOOPBACK, self._ports[target]))
                 self._counts["delivered"] += 1
-            except OSError:  # no room, or nobody there: lost, as on the air
+            except OSError:  # no room, or no such station: lost, as on the air
                 self._counts["refused"] += 1
 
 

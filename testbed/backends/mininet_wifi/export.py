@@ -1,7 +1,7 @@
-"""Writes a scenario as a script for Mininet-WiFi, plain enough to go on from by hand.
+"""Writes a scenario as a script for Mininet-WiFi that a user can read and change.
 
-The script knows nothing of the testbed but its command: it builds the network, moves the stations along the scenario's
-own trajectories, and has `testbed run --attach` run the agents on them.
+The script uses nothing of the testbed but its command: it builds the network, moves the stations along the scenario's
+trajectories, and starts `testbed run --attach`, which runs the agents on them.
 """
 
 from __future__ import annotations
@@ -9,23 +9,23 @@ from __future__ import annotations
 from pprint import pformat
 from typing import Any
 
-from testbed.runtime.initial_state import Beginning
-from testbed.errors import InputError
 from testbed.backends.mininet_wifi.plan import WMEDIUMD, name_of, plan_network
-from testbed.scenario.schema import Scenario
+from testbed.backends.repetition import Repetition
+from testbed.errors import InputError
 from testbed.randomness import Streams
+from testbed.scenario.schema import Scenario
 
 _SCRIPT = '''\
 #!/usr/bin/env python3
 """{title}
 
-Written by `testbed export`. It needs root, Mininet-WiFi and wmediumd; agents run if the command `testbed` is there. In
-the folder of the testbed, once `./setup.sh --mininet-wifi SOURCE` has been called:
+Written by `testbed export`. It needs root, Mininet-WiFi and wmediumd, and the command `testbed` for the agents. In the
+folder of the testbed, after `./setup.sh --mininet-wifi SOURCE`:
 
     sudo ./setup.sh python {file}            run the experiment and print its table
     sudo ./setup.sh python {file} --cli      the same, then open Mininet-WiFi's command line
 
-Mininet-WiFi cleans up for the whole machine: at the end all virtual radios are gone, not only its own.
+At its end Mininet-WiFi cleans up the whole machine: it removes all virtual radios, not only its own.
 """
 
 import shutil
@@ -41,16 +41,16 @@ from mn_wifi.link import adhoc, wmediumd
 from mn_wifi.net import Mininet_wifi
 from mn_wifi.wmediumdConnector import interference
 
-# What the stations are: addresses, where they are at first, and their power in dBm.
+# The stations: their addresses, their positions at the start, and their power in dBm.
 STATIONS = {stations}
 
-# The ad hoc network that all are in.
+# The ad hoc network that all stations are in.
 LINK = {link}
 
 # The radio model of wmediumd.
 PROPAGATION = {propagation}
 
-# Where each station goes: (seconds of the run, x, y, z), on straight lines in between.
+# How each station moves: (seconds of the run, x, y, z), in a straight line from one to the next.
 WAYPOINTS = {waypoints}
 
 # The experiment, for the agents.
@@ -95,7 +95,7 @@ def move(stations, began):
 
 
 def run_agents(stations):
-    """Have the testbed run an agent in every station; it says when the run begins, and at last what came out."""
+    """Have the testbed run an agent in every station; it prints when the run begins, and at the end the results."""
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as scenario:
         scenario.write(SCENARIO)
         scenario.flush()
@@ -135,17 +135,17 @@ if __name__ == "__main__":
 
 
 def export(scenario: Scenario, file: str = "script.py") -> str:
-    """The script of a scenario with wmediumd; `InputError` if Mininet-WiFi cannot do what it wants."""
-    assert scenario.medium == WMEDIUMD, "a script has nobody who would start another medium"
-    beginning = Beginning(scenario, Streams(scenario.seed, 0))
+    """The script of a scenario with wmediumd; `InputError` if Mininet-WiFi cannot do what the scenario needs."""
+    assert scenario.medium == WMEDIUMD, "a script cannot start the testbed's own medium"
+    repetition = Repetition(scenario, Streams(scenario.seed, 0))
     try:
-        plan = plan_network(beginning)
+        plan = plan_network(repetition)
     except InputError as error:
         raise InputError(f"export: the script's medium is wmediumd: {error}") from None
-    assert beginning.geometry is not None, "or the plan would have been refused"
+    assert repetition.geometry is not None, "or the plan would have been refused"
     waypoints = {
         name_of(node): [tuple(round(value, 3) for value in waypoint) for waypoint in path.waypoints]
-        for node, path in enumerate(beginning.geometry.trajectories)
+        for node, path in enumerate(repetition.geometry.trajectories)
     }
     return _SCRIPT.format(
         title=scenario.name,
@@ -159,6 +159,6 @@ def export(scenario: Scenario, file: str = "script.py") -> str:
 
 
 def _shown(value: dict[str, Any]) -> str:
-    """A dictionary, an entry to a line."""
+    """A dictionary, with one entry on each line."""
     lines = [f"    {key!r}: {pformat(one, width=200, compact=True, sort_dicts=False)},\n" for key, one in value.items()]
     return "{\n" + "".join(lines) + "}"

@@ -1,4 +1,4 @@
-"""Stands in for `hwsim_mgmt`, a program in C that Mininet-WiFi makes its radios with: `-c -n NAME` and `-x NAME`.
+"""Replaces `hwsim_mgmt`, a program in C with which Mininet-WiFi makes its radios: `-c -n NAME` and `-x NAME`.
 
 The radio is made in the network namespace that the program is called in.
 """
@@ -9,17 +9,16 @@ import sys
 from pathlib import Path
 from shlex import quote
 
-from testbed.errors import BackendError
-from testbed.backends.hwsim import messages
-from testbed.backends.hwsim import netlink
+from testbed.backends.hwsim import messages, netlink
 from testbed.backends.hwsim.netlink import attribute, generic, text, u32
+from testbed.errors import BackendError
 
 NAME = "hwsim_mgmt"
-USAGE = "usage: hwsim_mgmt -c -n NAME | -x NAME (a stand-in: it makes and deletes radios, and nothing else)"
+USAGE = "usage: hwsim_mgmt -c -n NAME | -x NAME (a replacement: it makes and deletes radios, and nothing else)"
 
 
 def main(arguments: list[str]) -> int:
-    """Do one thing; the exit code."""
+    """Make or delete one radio; returns the exit code."""
     match arguments:
         case ["-c", "-n", name]:
             wanted = attribute(messages.RADIO_NAME, text(name)), attribute(messages.REG_CUSTOM_REG, u32(0))
@@ -41,16 +40,16 @@ def main(arguments: list[str]) -> int:
 
 
 def stand_in(project: str, python: str = sys.executable) -> str:
-    """The program as a shell script, given where the project is."""
-    # -S and -E: it is called once for every radio, and the less Python looks at, the sooner it begins.
+    """The program as a shell script, given the project's folder."""
+    # -S and -E make Python start sooner; the program is called once for every radio.
     code = f"import sys; sys.path.insert(0, {project!r}); from testbed.backends.mininet_wifi.hwsim_mgmt import main"
     return f'exec {quote(python)} -S -E -c {quote(code + "; sys.exit(main(sys.argv[1:]))")} "$@"'
 
 
 def write_stand_in(folder: Path) -> None:
-    """Put a program of that name into a folder."""
+    """Write the program into a folder."""
     program = folder / NAME
-    program.write_text(f"#!/bin/sh\n{stand_in(str(Path(__file__).resolve().parents[2]))}\n")
+    program.write_text(f"#!/bin/sh\n{stand_in(str(Path(__file__).resolve().parents[3]))}\n")
     program.chmod(0o755)
 
 

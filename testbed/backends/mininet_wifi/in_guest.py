@@ -1,4 +1,4 @@
-"""What a guest needs for Mininet-WiFi: the host's own goes in, with all that it imports and calls."""
+"""What a guest needs for Mininet-WiFi: the host's own is copied, with all that it imports and calls."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from functools import cache
 from pathlib import Path
 
 from testbed.backends.in_guest import announce
+from testbed.backends.mininet_wifi.hwsim_mgmt import NAME, stand_in
+from testbed.backends.mininet_wifi.installation import MODULES, PROGRAMS, load
 from testbed.guest.host import Guest
 from testbed.guest.layout import PROJECT
 from testbed.guest.rootfs import Extra
-from testbed.backends.mininet_wifi.installation import MODULES, PROGRAMS, load
-from testbed.backends.mininet_wifi.hwsim_mgmt import NAME, stand_in
 
 _OPTIONAL = ("wmediumd", "batctl", "babeld", "ethtool")
-"""Programs that go in if the host has them."""
+"""Programs that are copied if the host has them."""
 
 
 def extra() -> Extra:

@@ -1,6 +1,6 @@
-"""Which Mininet-WiFi there is, and whether it will do.
+"""Which Mininet-WiFi is installed, and whether the testbed can use it.
 
-It is not on PyPI, so it is one that was installed (`./setup.sh --mininet-wifi SOURCE`) or a checkout that is named.
+It is not on PyPI, so it is one that was installed by `./setup.sh --mininet-wifi SOURCE`, or a checkout that is named.
 Nothing of it is imported here: that takes a second, and fails if anything is missing.
 """
 
@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import BackendError, InputError
-from testbed.guest.needs import find
+from testbed.processes import find_program
 
 CHECKOUT = "TESTBED_MININET_WIFI"
 """The environment variable that names a checkout of Mininet-WiFi."""
 TRIED = ("2.7", "2.6")
 """The versions that were tried and work."""
 OLDEST = (2, 6)
-"""Older ones do not work: 2.5 needs more packages than there are here, 2.4.3 imports what only Python 2 had."""
+"""Older ones do not work: 2.5 needs more packages than `MODULES`, 2.4.3 imports a module that only Python 2 had."""
 MODULES = {
     # module: the distribution that has it
     "matplotlib": "matplotlib",
@@ -34,7 +34,7 @@ MODULES = {
 }
 """What it imports besides Mininet."""
 PROGRAMS = ("mnexec", "bash", "iw", "ip", "tc", "rfkill", "pgrep", "pkill", "modprobe")
-"""What it calls, as far as ad hoc stations need it, and a system may lack."""
+"""The programs that it calls for ad hoc stations and that a system may lack."""
 _VERSION = re.compile(r'^VERSION = "([^"]+)"', re.MULTILINE)
 _HOW = "./setup.sh --mininet-wifi SOURCE, where SOURCE is a checkout of Mininet-WiFi"
 
@@ -51,12 +51,12 @@ class Found:
 
     @property
     def versions(self) -> str:
-        """Of both, in words."""
+        """Both versions, in words."""
         return f"Mininet-WiFi {self.version} on Mininet {self.mininet_version}"
 
 
 def found() -> Found | None:
-    """What there is, if anything."""
+    """The installation that would be used, or None."""
     checkout = os.environ.get(CHECKOUT)
     mn_wifi = _package("mn_wifi", [Path(checkout)] if checkout else [])
     mininet = _package("mininet", [Path(checkout, "mininet"), Path(checkout).parent / "mininet"] if checkout else [])
@@ -66,14 +66,14 @@ def found() -> Found | None:
 
 
 def name_checkout(path: Path) -> None:
-    """From now on it is this checkout that counts, for processes that we start as well."""
+    """Use this checkout from now on, also in processes that this one starts."""
     if not (path / "mn_wifi/net.py").is_file():
         raise InputError(f"--mininet-wifi {path}: not a checkout of Mininet-WiFi (no mn_wifi/net.py)")
     os.environ[CHECKOUT] = str(path.resolve())
 
 
 def lacking() -> str | None:
-    """None if Mininet-WiFi can be used, else one line on what is missing, or why not this one, and what to do."""
+    """None if Mininet-WiFi can be used, else one line that says what is missing or unfit, and what to do."""
     checkout = os.environ.get(CHECKOUT)
     if checkout and not Path(checkout, "mn_wifi", "net.py").is_file():
         return f"{CHECKOUT}={checkout}: not a checkout of Mininet-WiFi (no mn_wifi/net.py)"
@@ -85,7 +85,7 @@ def lacking() -> str | None:
 
 
 def load() -> Found:
-    """Make Mininet-WiFi importable, or say in one line why that cannot be."""
+    """Make Mininet-WiFi importable, or raise a `BackendError` that says in one line why that is not possible."""
     why_not = lacking()
     if why_not:
         raise BackendError(why_not)
@@ -98,7 +98,7 @@ def load() -> Found:
 
 
 def describe() -> str:
-    """The versions found, and whether they are ones that were tried."""
+    """The versions found, and whether they were tried."""
     there = found()
     if there is None:
         return "not found"
@@ -125,12 +125,12 @@ def _missing_modules() -> str | None:
 
 
 def _missing_programs() -> str | None:
-    absent = [program for program in PROGRAMS if find(program) is None]
+    absent = [program for program in PROGRAMS if find_program(program) is None]
     return f"Mininet-WiFi needs the programs {', '.join(absent)}: {_HOW} (as root)" if absent else None
 
 
 def _package(name: str, checkouts: list[Path]) -> Path | None:
-    """The folder of a package: in the first of the checkouts that has it, else where Python would import it from."""
+    """The folder of a package: in the first checkout that has it, otherwise where Python would import it from."""
     for folder in checkouts:
         if (folder / name / "net.py").is_file():
             return (folder / name).resolve()

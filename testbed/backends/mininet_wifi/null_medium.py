@@ -1,4 +1,4 @@
-"""In place of a medium, where what is between the stations is somebody else's: says when the run begins."""
+"""Takes the place of the medium where an external script owns it: reports when the run begins."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from testbed.backends.stations.control import Control, become_child
 
 
 def main(control: Control) -> None:
-    """The life of the process."""
+    """The process, with its control channel."""
     become_child("no-medium")
     control.receive()  # what the run is about
     control.send({"ready": None})

@@ -1,10 +1,10 @@
-"""From a scenario to a network of Mininet-WiFi: what its calls are given. Nothing here needs Mininet-WiFi.
+"""From a scenario to a network of Mininet-WiFi: the arguments of its calls. Nothing here needs Mininet-WiFi.
 
 Node n is station sta(n+1). Positions come from the scenario's trajectories, never from Mininet-WiFi's mobility models.
 
 **wmediumd** has a radio model of its own: power and path loss in whole decibels, frame errors from a table by the
-strength of the signal. It is given the power that makes its range the scenario's, to a decibel; what becomes of frames
-within that range is wmediumd's to say. What it has no notion of is refused.
+strength of the signal. It is given the power at which its range is the scenario's, to a decibel; within that range
+wmediumd decides which frames are lost. What it cannot model is refused.
 """
 
 from __future__ import annotations
@@ -13,36 +13,36 @@ from dataclasses import dataclass, field
 from math import log10, pi
 from typing import Any
 
-from testbed.runtime.initial_state import Beginning
-from testbed.errors import InputError
 from testbed.backends.hwsim.names import PREFIX_LENGTH, address, network
 from testbed.backends.hwsim.radios import BEACON_INTERVAL_TU
-from testbed.scenario.links import RadioChoice
+from testbed.backends.repetition import Repetition
+from testbed.errors import InputError
 from testbed.mobility.trajectory import Position
 from testbed.radio.path_loss import LIGHT_M_PER_S, Friis, LogDistance, PlainRange
 from testbed.radio.radio import Radio
+from testbed.scenario.links import RadioChoice
 from testbed.scenario.schema import Scenario
 
 WMEDIUMD = "wmediumd"
 MAX_NODES = 254
-"""Its batman_adv has one byte for the number of a station."""
+"""Mininet-WiFi's `batman_adv` has one byte for the number of a station."""
 WEAKEST_DBM = {
     1.0: -90, 2.0: -90, 5.5: -90, 11.0: -89,
     6.0: -90, 9.0: -90, 12.0: -88, 18.0: -85, 24.0: -83, 36.0: -79, 48.0: -75, 54.0: -73,
 }  # fmt: skip
-"""By rate: the signal at which wmediumd delivers about half of the frames, as Mininet-WiFi 2.7 starts it. It drops all
+"""By rate: the signal at which wmediumd, as Mininet-WiFi 2.7 starts it, delivers about half of the frames. It drops all
 broadcasts below -90 dBm."""
 _MODES = {"802.11b": "b", "802.11g": "g", "802.11a": "a"}
 _LAST_2_4_GHZ_CHANNEL = 11
 _SSID = "testbed"
 _CELL = "02:54:42:00:00:01"
 _PROTOCOLS = {"builtin": None, "babel": "babel", "batman": "batman_adv"}
-"""Its own names of what `routing` asks for."""
+"""Mininet-WiFi's names for the values of `routing`."""
 
 
 @dataclass(frozen=True)
 class NetworkPlan:
-    """The keyword arguments of every call."""
+    """The keyword arguments of the calls."""
 
     medium: str
     stations: dict[str, dict[str, Any]]
@@ -50,39 +50,39 @@ class NetworkPlan:
     link: dict[str, Any]
     """Of `addLink` with `cls=adhoc`, for all stations."""
     propagation: dict[str, Any] = field(default_factory=dict)
-    """Of `setPropagationModel`, if wmediumd is to have one."""
+    """Of `setPropagationModel`; empty with our own medium."""
 
 
 def name_of(node: int) -> str:
-    """A node's station."""
+    """The name of a node's station."""
     return f"sta{node + 1}"
 
 
 def interface_of(node: int) -> str:
-    """The interface that Mininet-WiFi gives it."""
+    """The name of the interface that Mininet-WiFi gives a node's station."""
     return f"{name_of(node)}-wlan0"
 
 
 def position_text(position: Position) -> str:
-    """As Mininet-WiFi takes positions, to a millimetre."""
+    """A position in the form that Mininet-WiFi takes, to a millimetre."""
     return ",".join(f"{value:.3f}" for value in position)
 
 
-def plan_network(beginning: Beginning) -> NetworkPlan:
+def plan_network(repetition: Repetition) -> NetworkPlan:
     """What to build for a repetition; `InputError` if Mininet-WiFi cannot."""
-    scenario, radio = beginning.scenario, beginning.scenario.radio or Radio()
+    scenario, radio = repetition.scenario, repetition.scenario.radio or Radio()
     _refuse_impossible(scenario, radio)
     if scenario.medium == WMEDIUMD:
-        _refuse_for_wmediumd(beginning)
+        _refuse_for_wmediumd(repetition)
     power = _wmediumd_power(radio) if scenario.medium == WMEDIUMD else round(radio.tx_power_dbm)
     stations = {
         name_of(node): {
             "ip": f"{address(node)}/{PREFIX_LENGTH}",
             "position": position_text(position),
             "txpower": power,
-            "antennaGain": 0,  # it is in the power
+            "antennaGain": 0,  # the power includes it
         }
-        for node, position in enumerate(starts(beginning))
+        for node, position in enumerate(starts(repetition))
     }
     return NetworkPlan(
         medium=scenario.medium,
@@ -92,17 +92,17 @@ def plan_network(beginning: Beginning) -> NetworkPlan:
     )
 
 
-def starts(beginning: Beginning) -> list[Position]:
-    """Where stations are at first; where the scenario knows no places, it does not matter."""
-    if beginning.geometry is None:
-        return [Position(float(node), 0.0) for node in range(beginning.scenario.nodes)]
-    return [path.at(0.0) for path in beginning.geometry.trajectories]
+def starts(repetition: Repetition) -> list[Position]:
+    """The positions of the stations at the start; any will do where the scenario has no positions."""
+    if repetition.geometry is None:
+        return [Position(float(node), 0.0) for node in range(repetition.scenario.nodes)]
+    return [path.at(0.0) for path in repetition.geometry.trajectories]
 
 
 def _link(scenario: Scenario, radio: Radio, power: int) -> dict[str, Any]:
     rate, band = f"{radio.rate:g}", "5" if radio.standard == "802.11a" else "2.4"
-    # What Mininet-WiFi calls `ibss` are the last words of `iw dev ... ibss join`: one known cell, so that nobody scans;
-    # few beacons; and one rate for everything, the scenario's.
+    # What Mininet-WiFi calls `ibss` is the end of `iw dev ... ibss join`: one known cell, so that no station scans; few
+    # beacons; and the scenario's rate for everything.
     cell = f"fixed-freq {_CELL} beacon-interval {BEACON_INTERVAL_TU} basic-rates {rate} mcast-rate {rate}"
     link: dict[str, Any] = {
         "ssid": _SSID,
@@ -121,7 +121,7 @@ def _link(scenario: Scenario, radio: Radio, power: int) -> dict[str, Any]:
 
 
 def _babel_arguments(scenario: Scenario) -> str:
-    """As the testbed starts babeld itself: hellos as often as the link layer's, no state kept, local addresses only."""
+    """As the testbed itself starts babeld: hellos as often as the link layer's, no state file, local addresses only."""
     assert isinstance(scenario.links, RadioChoice)
     hello_s = max(0.05, scenario.links.hello * scenario.time_unit)
     only_ours = f"-C 'redistribute local ip {network()}' -C 'redistribute local deny'"
@@ -139,12 +139,12 @@ def _refuse_impossible(scenario: Scenario, radio: Radio) -> None:
 # -- wmediumd ---------------------------------------------------------------------------------------------------------
 
 
-def _refuse_for_wmediumd(beginning: Beginning) -> None:
-    scenario, links = beginning.scenario, beginning.scenario.links
+def _refuse_for_wmediumd(repetition: Repetition) -> None:
+    scenario, links = repetition.scenario, repetition.scenario.links
     assert isinstance(links, RadioChoice), "real time has no other links"
-    if beginning.geometry is None:
+    if repetition.geometry is None:
         raise _not_wmediumd("topology", scenario.topology.kind, "geometric: it goes by where stations are")
-    if any(path.appears > 0.0 or path.leaves < float("inf") for path in beginning.geometry.trajectories):
+    if any(path.appears > 0.0 or path.leaves < float("inf") for path in repetition.geometry.trajectories):
         raise _not_wmediumd("mobility", "nodes that come or leave", "nodes that stay")
     for key in ("loss", "duplicate", "collisions"):
         if getattr(links, key):
@@ -157,12 +157,12 @@ def _refuse_for_wmediumd(beginning: Beginning) -> None:
 
 
 def _wmediumd_power(radio: Radio) -> int:
-    """The power at which the weakest signal that wmediumd delivers is that of the range; antennas are in it."""
+    """The power at which the signal at the range is the weakest that wmediumd delivers; it includes the antennas."""
     model, reach = _wmediumd_propagation(radio), radio.reach_m()
     at_a_metre = 20.0 * log10(4.0 * pi * radio.frequency_hz / LIGHT_M_PER_S)
     exponent, system_loss = model.get("exp", 2.0), model.get("sL", 1)
     loss = at_a_metre + 10.0 * exponent * log10(reach) + 10.0 * log10(system_loss)
-    return WEAKEST_DBM[radio.rate] + int(loss)  # it cuts off what is behind the point
+    return WEAKEST_DBM[radio.rate] + int(loss)  # wmediumd drops the fraction
 
 
 def _wmediumd_propagation(radio: Radio) -> dict[str, Any]:
@@ -175,7 +175,7 @@ def _wmediumd_propagation(radio: Radio) -> dict[str, Any]:
     if isinstance(model, Friis) and model.system_loss == int(model.system_loss) and not model.min_loss_db:
         return {"model": "friis", "sL": int(model.system_loss)}
     if isinstance(model, PlainRange):
-        return {"model": "logDistance", "exp": 3.0}  # within two decibels of the range it goes from all to nothing
+        return {"model": "logDistance", "exp": 3.0}  # from all frames to none within two decibels of the range
     raise _not_wmediumd("radio.propagation", model.kind, "log-distance, range, or friis with a whole system_loss")
 
 

@@ -1,12 +1,12 @@
-"""A cage for Mininet-WiFi: namespaces of its own for networks, processes and mounts.
+"""A sandbox for Mininet-WiFi: namespaces of its own for network, processes and mounts.
 
-It starts shells and daemons and writes files wherever it is. In the cage all of that goes with the cage: when its first
-process dies, the kernel kills everything in it, destroys the radios that were made in its network, and unmounts its
-files. So nothing has to be cleaned up, not even after `kill -9`; and Mininet-WiFi's own cleaning up, which kills
-processes by their names and unloads kernel modules whoever uses them, is never called.
+Mininet-WiFi starts shells and daemons, and writes files. All of that ends with the sandbox: when its first process
+exits, the kernel kills every process in it, destroys the radios that were made in its network, and unmounts its files.
+So nothing has to be cleaned up, not even after `kill -9`. Mininet-WiFi's own clean-up is never called: it kills
+processes by their names and unloads kernel modules that other programs may be using.
 
-In the cage the process has the number that it would have outside: Mininet-WiFi names radios by it, and these names are
-the whole machine's.
+In the sandbox the process has the same process number as outside. Mininet-WiFi puts that number into the names of its
+radios, and these names must be unique on the whole machine.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from typing import NoReturn
 from testbed.processes import die_with_parent
 
 WORK = Path("/run/mininet-wifi")
-"""Where it works, in the cage: in memory."""
+"""The working directory in the sandbox, in memory."""
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _NEW_MOUNTS, _NEW_PROCESSES, _NEW_NETWORK = 0x00020000, 0x20000000, 0x40000000
 _PRIVATE, _RECURSIVE = 1 << 18, 1 << 14
 _LAST_PID = "/proc/sys/kernel/ns_last_pid"
 
 
-def enter(live: Callable[[], None]) -> NoReturn:
-    """Go into a new cage and live there; ends with whatever happens in it. The calling process must have one thread."""
+def enter(work: Callable[[], None]) -> NoReturn:
+    """Do the work in a new sandbox, and exit with its exit code. The calling process must have only one thread."""
     number = os.getpid()
     _call("unshare", _LIBC.unshare(_NEW_MOUNTS | _NEW_PROCESSES | _NEW_NETWORK))
     first = os.fork()
@@ -41,16 +41,18 @@ def enter(live: Callable[[], None]) -> NoReturn:
     die_with_parent()
     code = 1
     try:
-        _furnish()
-        with suppress(OSError):  # a kernel that does not let us choose: two runs at a time may get in each other's way
+        _mount_all()
+        with suppress(
+            OSError
+        ):  # this kernel does not let us choose the number: two runs at once may use the same names
             Path(_LAST_PID).write_text(str(number - 1))
-        lives = os.fork()
-        if lives == 0:
+        worker = os.fork()
+        if worker == 0:
             die_with_parent(1)
-            live()
+            work()
         else:
             _close_all_but_output()
-            code = _reap_until(lives)
+            code = _reap_until(worker)
     except BaseException:
         traceback.print_exc()
         raise
@@ -59,19 +61,19 @@ def enter(live: Callable[[], None]) -> NoReturn:
         os._exit(code)
 
 
-def _furnish() -> None:
-    """Mounts that are nobody else's."""
+def _mount_all() -> None:
+    """Give the sandbox mounts of its own."""
     _mount("none", "/", None, _PRIVATE | _RECURSIVE)
     _mount("proc", "/proc", "proc")
     _mount("run", "/run", "tmpfs")
-    _mount("sys", "/sys", "sysfs")  # which shows the radios of the network that it was mounted in
+    _mount("sys", "/sys", "sysfs")  # it shows the radios of the network namespace that mounts it
     _mount("debug", "/sys/kernel/debug", "debugfs")
     WORK.mkdir()
     os.chdir(WORK)
 
 
 def _reap_until(child: int) -> int:
-    """As the first process, bury all orphans, until the one that counts has ended."""
+    """As process 1, wait for all orphans that exit, until the child has exited; returns its exit code."""
     while True:
         ended, status = os.wait()
         if ended == child:
@@ -79,7 +81,7 @@ def _reap_until(child: int) -> int:
 
 
 def _close_all_but_output() -> None:
-    """Who only waits keeps nothing open: others see by the end of a stream that a process is gone."""
+    """Close everything in a process that only waits: others see by the end of a stream that a process has exited."""
     os.closerange(3, 1 << 16)
 
 

@@ -1,6 +1,7 @@
-"""A conversation of our own with wmediumd, which Mininet-WiFi has started: says where a station is, and reads back what
-wmediumd has understood. It acknowledges what it was told, and cannot be asked for more; that it acts on it is for
-stations to see, who hear each other or do not.
+"""A connection to wmediumd, which Mininet-WiFi has started: sets the position of a station and reads the answer.
+
+The answer repeats the position that was set; wmediumd offers no way to ask for more. Whether it acts on the position
+shows only in which stations hear each other.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from testbed.errors import BackendError
 from testbed.mobility.trajectory import Position
 
 SOCKET = "/var/run/wmediumd.sock"
-WMEDIUMD_DIED = "wmediumd died: everybody hears everybody since"
+WMEDIUMD_DIED = "wmediumd died: every station has heard every other since"
 _REQUEST = struct.Struct("!B6s3f")
 _ANSWER = struct.Struct("!BB6s3fB")
 _POSITION_UPDATE, _POSITION_UPDATED, _SUCCESS = 13, 14, 0
@@ -30,11 +31,11 @@ class Wmediumd:
         self._answers = self._socket.makefile("rb")
 
     def fileno(self) -> int:
-        """For selectors: ready when it has gone."""
+        """For selectors: readable when wmediumd has exited."""
         return self._socket.fileno()
 
     def put(self, mac: str, position: Position) -> Position:
-        """Say where a station is; returns where wmediumd believes it to be."""
+        """Set the position of a station; returns the position that wmediumd answers with."""
         address = bytes.fromhex(mac.replace(":", ""))
         try:
             self._socket.sendall(_REQUEST.pack(_POSITION_UPDATE, address, *position))
@@ -43,12 +44,12 @@ class Wmediumd:
             answer = b""
         if len(answer) < _ANSWER.size:
             raise BackendError(WMEDIUMD_DIED)
-        kind, _, who, x, y, z, result = _ANSWER.unpack(answer)
-        if (kind, who, result) != (_POSITION_UPDATED, address, _SUCCESS):
+        kind, _, station, x, y, z, result = _ANSWER.unpack(answer)
+        if (kind, station, result) != (_POSITION_UPDATED, address, _SUCCESS):
             raise BackendError(f"wmediumd refuses to move a station: answer {kind}, result {result}")
         return Position(x, y, z)
 
     def close(self) -> None:
-        """End the conversation."""
+        """Close the connection."""
         self._answers.close()
         self._socket.close()

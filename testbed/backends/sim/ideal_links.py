@@ -2,25 +2,33 @@
 
 A link that is to fall while messages are in transit on it is kept until the first instant it is empty, or for `max_lag`
 if there is one; both ends may go on using it until then. How long it was kept is the `lag` of its link_down events.
-What has not arrived when it falls is given back to who sent it.
+What has not arrived when it falls is given back to its sender.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from testbed.runtime.channel import Channel, Post
-from testbed.network.components import Components
-from testbed.durations import to_ticks
 from testbed.event_queue import EventQueue
-from testbed.network.graph import Graph, Link, link_of
-from testbed.scenario.schema import Delays
-from testbed.randomness import Streams
+from testbed.network.components import Components
+from testbed.network.graph import Graph
+from testbed.pairs import Link, link_of
+from testbed.runtime.channel import Channel, Post
+from testbed.runtime.processing_costs import ProcessingCosts
 
 
-class Above(Protocol):
-    """Who uses the links: the driver, or a router between it and them."""
+class HopDelay(NamedTuple):
+    """How long a message is in transit over one link."""
+
+    draw: Callable[[], int]
+    """The delay of the next message, in ticks."""
+    fixed: int | None
+    """The delay of all messages, if it never varies."""
+
+
+class LinkUser(Protocol):
+    """What uses the links: the driver, or a router between it and them."""
 
     def receive(self, posts: list[Post]) -> None:
         """Messages arrive."""
@@ -36,39 +44,38 @@ class Above(Protocol):
 
 
 class IdealLinks:
-    """Moves messages over channels between neighbours, and tells when links form and fail."""
+    """Moves messages over channels between neighbours, and announces when links form and fail."""
 
     def __init__(
         self,
         queue: EventQueue,
-        above: Above,
+        user: LinkUser,
         channels: dict[int, dict[int, Channel]],
         graph: Graph,
-        delays: Delays,
-        streams: Streams,
+        hop: HopDelay,
+        costs: ProcessingCosts,
         max_lag: int | None = None,
         *,
         may_part: bool = True,
     ) -> None:
         self._queue = queue
-        self._may_part = may_part  # where nothing ever disconnects the network, nobody need look whether it did
+        self._may_part = may_part  # where nothing ever disconnects the network, components are not computed again
         self._max_lag = max_lag
-        self._above = above
-        self._channels = channels  # by sender, by receiver: those that there are
-        self._hop = delays.hop.sampler(streams.of("delay"))
-        self._send_cost, self._receive_cost = to_ticks(delays.send), to_ticks(delays.receive)
-        self._cpu_free = [0] * graph.nodes  # when each node has done with the messages it is handling
+        self._user = user
+        self._channels = channels  # by sender, by receiver: those of the links that are up
+        self._hop = hop.draw
+        self._send_cost, self._receive_cost = costs
+        self._cpu_free = [0] * graph.nodes  # when each node has finished with the messages that it handles
         self._closing: dict[Link, int] = {}  # links to fall once they are empty, and since when
         self._reopen: set[Link] = set()  # of those, the ones that are to form again at once
-        hop = delays.hop.fixed_ticks()
-        queue.deliver = above.receive
+        queue.deliver = user.receive
         self.components = Components(channels)
-        self.on_parts: Callable[[], None] = lambda: None
-        """Called when two components have become one, or one two."""
+        self.on_partition_change: Callable[[], None] = lambda: None
+        """Called when two components have become one, or one has become two."""
         self.move: Callable[[list[Post]], None] = self._move_each
-        """Puts what a node sent in one step on its way."""
-        if hop is not None and not self._send_cost and not self._receive_cost:
-            self.move = queue.lane_after(hop)
+        """Sends the messages of one step of a node."""
+        if hop.fixed is not None and not any(costs):
+            self.move = queue.lane_after(hop.fixed)
         for a, b in graph.links():
             self._connect(a, b)
 
@@ -84,36 +91,36 @@ class IdealLinks:
             free = self._cpu_free
             leaves = free[channel.source] = max(leaves, free[channel.source]) + self._send_cost
         channel.latest = arrives = max(leaves + self._hop(), channel.latest)
-        self._queue.at(arrives, self._arrive if self._receive_cost else self._above.receive, [post])
+        self._queue.at(arrives, self._arrive if self._receive_cost else self._user.receive, [post])
 
     def _arrive(self, posts: list[Post]) -> None:
-        """The message is there; the node must still handle it, after those before it."""
-        if not posts:  # torn off by a crash
+        """A message has arrived; the node must still handle it, after those before it."""
+        if not posts:  # lost with a crash
             return
         node, free = posts[0][0].target, self._cpu_free
         done = free[node] = max(self._queue.now, free[node]) + self._receive_cost
-        self._queue.at(done, self._above.receive, posts)
+        self._queue.at(done, self._user.receive, posts)
 
     def in_transit(self) -> list[tuple[int, Post]]:
-        """The messages on their way, in order, and when each arrives."""
+        """The messages in transit, in order, and when each arrives."""
         return [(t, post) for t, _, posts in self._parcels() for post in posts]
 
     def _parcels(self) -> list[tuple[int, int, list[Post]]]:
-        queue, on_the_way = self._queue, (self._above.receive, self._arrive)
-        parcels = [(t, ticket, args[0]) for t, ticket, happen, args in queue.heap if happen in on_the_way]
+        queue, arrivals = self._queue, (self._user.receive, self._arrive)
+        parcels = [(t, ticket, args[0]) for t, ticket, happen, args in queue.heap if happen in arrivals]
         return sorted([*parcels, *queue.lane], key=lambda parcel: parcel[:2])
 
     # -- links -------------------------------------------------------------------------------------------------------
 
     def up(self, a: int, b: int) -> None:
-        """Form a link; one that is still to fall forms anew when it has fallen."""
+        """Form a link; one that is still to fall forms again after it has fallen."""
         link = link_of(a, b)
         if link in self._closing:
             self._reopen.add(link)
             return
         self._connect(*link)
         for node, peer in (link, link[::-1]):
-            self._above.link_up(node, peer)
+            self._user.link_up(node, peer)
 
     def down(self, a: int, b: int) -> None:
         """Let a link fall as soon as it is empty."""
@@ -129,11 +136,11 @@ class IdealLinks:
                 self._queue.at(since + self._max_lag, self._fall_at_last, link, since)
 
     def tear(self, node: int) -> list[Post]:
-        """Take what is in transit to and from a node that has crashed off its links; returns it."""
+        """Remove the messages in transit to and from a node that has crashed; returns them."""
         return self._take_off(lambda channel: node in (channel.source, channel.target))
 
     def _take_off(self, concerned: Callable[[Channel], bool]) -> list[Post]:
-        """Take what is in transit on some channels off them; returns it in the order it would have arrived."""
+        """Remove the messages in transit on some channels; returns them in the order they would have arrived."""
         taken = [post for _, post in self.in_transit() if concerned(post[0])]
         for _, _, posts in self._parcels():
             posts[:] = [post for post in posts if not concerned(post[0])]
@@ -143,15 +150,15 @@ class IdealLinks:
         """A crashed node comes back: its links form as they are put back."""
 
     def drop_node(self, node: int) -> None:
-        """Take all links of a crashed node away, and tell its neighbours."""
+        """Remove all links of a crashed node; its neighbours learn of it."""
         for peer in sorted(self._channels[node]):
             self._disconnect(link_of(node, peer))
-            self._above.link_down(peer, node, 0)
+            self._user.link_down(peer, node, 0)
 
     def _connect(self, a: int, b: int) -> None:
         self._channels[a][b], self._channels[b][a] = Channel(a, b), Channel(b, a)
         if self.components.join(a, b):
-            self.on_parts()
+            self.on_partition_change()
 
     def _disconnect(self, link: Link) -> None:
         a, b = link
@@ -159,7 +166,7 @@ class IdealLinks:
         self._closing.pop(link, None)
         self._reopen.discard(link)
         if self._may_part and self.components.part(a, b):
-            self.on_parts()
+            self.on_partition_change()
 
     def _fall_if_empty(self, channel: Channel) -> None:
         link = a, b = link_of(channel.source, channel.target)
@@ -177,8 +184,8 @@ class IdealLinks:
         again = link in self._reopen
         self._disconnect(link)
         for node, peer in (link, link[::-1]):
-            self._above.link_down(node, peer, lag)
+            self._user.link_down(node, peer, lag)
         if undelivered:
-            self._above.give_back(undelivered)
+            self._user.give_back(undelivered)
         if again:
             self.up(*link)

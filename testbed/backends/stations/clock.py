@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from analysis.events import TICKS
+from agents.contract import TICKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class RunClock:
 
     epoch_ns: int
     time_unit: float
-    """Seconds to a time unit."""
+    """Seconds per time unit."""
 
     def ticks(self) -> int:
         """The time now; negative before the run has begun."""
@@ -25,5 +25,5 @@ class RunClock:
         return self.epoch_ns / 1e9 + ticks / TICKS * self.time_unit
 
     def seconds(self) -> float:
-        """Seconds of the run, as trajectories count them."""
+        """The time now in seconds, as in trajectories."""
         return (time.monotonic_ns() - self.epoch_ns) / 1e9

@@ -1,7 +1,7 @@
-"""What the processes of a run say to each other besides datagrams: small JSON messages over inherited socket pairs.
+"""Control messages between the processes of a run: small JSON objects over inherited socket pairs.
 
-A pair has no name, so there is nothing to clean up after a kill, and whoever is at the other end of it learns at once
-that a process has gone: it reads the end of the stream.
+A pair has no name, so there is nothing to clean up after a kill. When a process ends, the process at the other end
+notices at once: it reads the end of the stream.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ MAX_BYTES = 1 << 20
 
 
 class MessageTooLongError(TestbedError):
-    """It would arrive cut off, or not at all: the network is too large for what has to be said of it."""
+    """The message would arrive cut off, or not at all: the network is too large for it."""
 
     def __init__(self, data: bytes) -> None:
-        begin = data[:40].decode()  # JSON as Python writes it is ASCII
-        super().__init__(f"a message of {len(data)} bytes to another process of the run is too long: {begin}...")
+        start = data[:40].decode()  # JSON as Python writes it is ASCII
+        super().__init__(f"a message of {len(data)} bytes to another process of the run is too long: {start}...")
 
 
 class Control:
-    """One end of a pair. Messages are JSON objects; a file descriptor may come with one."""
+    """One end of a pair. Messages are JSON objects; file descriptors may be sent with them."""
 
     def __init__(self, end: socket.socket) -> None:
         self.socket = end
@@ -44,7 +44,7 @@ class Control:
 
     @classmethod
     def inherited(cls, fd: int) -> Control:
-        """The end that a parent has left open for us."""
+        """The end that this process inherited from its parent."""
         return cls(socket.socket(fileno=fd))
 
     def fileno(self) -> int:
@@ -52,14 +52,14 @@ class Control:
         return self.socket.fileno()
 
     def send(self, message: dict[str, Any], *fds: int) -> None:
-        """Send a message; `ConnectionError` if nobody is there any more."""
+        """Send a message; `ConnectionError` if the other end is closed."""
         data = json.dumps(message).encode()
         if len(data) > MAX_BYTES:
             raise MessageTooLongError(data)
         try:
             socket.send_fds(self.socket, [data], fds)
         except OSError as error:
-            if error.errno == errno.EMSGSIZE:  # a kernel may allow less than we do
+            if error.errno == errno.EMSGSIZE:  # the kernel may allow less than MAX_BYTES
                 raise MessageTooLongError(data) from error
             raise
 
@@ -72,12 +72,12 @@ class Control:
         return (json.loads(data) if data else None), list(fds)
 
     def close(self) -> None:
-        """Let the other end know that we have gone."""
+        """Close this end; the other end notices."""
         self.socket.close()
 
 
 def become_child(name: str) -> None:
-    """Die with the parent, leave Ctrl-C to it, and be found under a name in lists of processes."""
+    """End with the parent, leave Ctrl-C to it, and have a name of its own in lists of processes."""
     die_with_parent()
     ctypes.CDLL(None).prctl(_PR_SET_NAME, name.encode()[:15])
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,8 +1,12 @@
-"""How late things happen that are due at a time: whether a run in real time kept up."""
+"""How late things are done that are due at a given time: whether a run in real time kept up."""
 
 from __future__ import annotations
 
 from array import array
+
+from analysis import stats
+
+_PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
 
 
 class Lateness:
@@ -18,7 +22,6 @@ class Lateness:
         ordered = sorted(self._ns)
         if not ordered:
             return None
-        last = len(ordered) - 1
-        named = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
-        found = {name: round(ordered[round(share * last)] / 1e6, 3) for name, share in named.items()}
-        return {"mean": round(sum(ordered) / len(ordered) / 1e6, 3), **found}
+        found = {"mean": stats.mean(ordered)}
+        found |= {name: stats.percentile(ordered, share) for name, share in _PERCENTILES.items()}
+        return {name: round(ns / 1e6, 3) for name, ns in found.items() if ns is not None}

@@ -1,4 +1,4 @@
-"""Two ways to start a process that works for this one: a new interpreter, or a fork of this one."""
+"""Two ways to start a process of a run: a new interpreter, or a fork of this process."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from testbed.experiments.run_directory import PROJECT
 from testbed.backends.stations.control import Control
+from testbed.checkout import PROJECT
 from testbed.processes import die_with_parent
 
 
@@ -22,10 +22,10 @@ class Process(Protocol):
     """A process that was started."""
 
     def kill(self) -> None:
-        """End it on the spot, if it has not ended."""
+        """End it at once, if it has not ended."""
 
     def wait(self) -> object:
-        """Until it has ended."""
+        """Wait until it has ended."""
 
 
 class Forked:
@@ -35,20 +35,20 @@ class Forked:
         self._pid = pid
 
     def kill(self) -> None:
-        """End it on the spot, if it has not ended."""
+        """End it at once, if it has not ended."""
         with suppress(ProcessLookupError):
             os.kill(self._pid, signal.SIGKILL)
 
     def wait(self) -> None:
-        """Until it has ended."""
+        """Wait until it has ended."""
         os.waitpid(self._pid, 0)
 
 
 def launch(module: str, control: Control, output: Path, *ours: Control) -> Process:
-    """By a fork, which has imported everything already, unless this process has threads: such must not fork.
+    """Start a process: by a fork, which has imported everything already, or by `spawn` if this process has threads.
 
-    The ends of control channels that are ours are not for the new process: one that had them open would keep itself and
-    others from seeing that we are gone.
+    `ours` are this process's ends of control channels. The new process must not keep them open: neither it nor other
+    processes would see the end of the stream when this process ends.
     """
     return (fork if threading.active_count() == 1 else spawn)(module, control, output, *ours)
 
@@ -68,7 +68,7 @@ def spawn(module: str, control: Control, output: Path, *ours: Control) -> Proces
 
 
 def fork(module: str, control: Control, output: Path, *ours: Control) -> Process:
-    """A fork of this process that does what the module does, and nothing that this process has still to do."""
+    """A fork of this process that runs the module's `main`, and nothing of what this process still has to do."""
     main, parent = importlib.import_module(module).main, os.getpid()
     pid = os.fork()
     if pid:
@@ -82,7 +82,7 @@ def fork(module: str, control: Control, output: Path, *ours: Control) -> Process
         main(control)
         code = 0
     except BaseException:
-        traceback.print_exc()  # nobody else is there to tell
+        traceback.print_exc()  # the parent sees only that this process has ended
         raise
     finally:
         sys.stdout.flush()
@@ -91,7 +91,7 @@ def fork(module: str, control: Control, output: Path, *ours: Control) -> Process
 
 
 def send_output_to(path: Path) -> None:
-    """From now on, what this process prints is added to a file, and it reads nothing."""
+    """From now on, append what this process prints to a file, and let it read nothing."""
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.dup2(fd, 1)
     os.dup2(fd, 2)

@@ -1,7 +1,7 @@
-"""What the orchestrator knows of a run as it reads the logs: who holds what, who waits, who can reach whom.
+"""The state of a run according to the logs: the units of every node, the nodes that wait, and the partitions.
 
-It stands at a time of its own, that of the last event it was given, so what it says of partitions is exact although
-logs are read a little later than they are written.
+It has a time of its own, that of the last event it was given, so partitions are exact although logs are read a little
+later than they are written.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from analysis.listener import Listener
 from testbed.network.graph import Graph
 from testbed.network.interfaces import MovingUnits
 from testbed.network.partitions import Partitions
-from testbed.network.reachability import Reach
+from testbed.network.reachability import Reachability
 
 
 class Holdings(Listener):
@@ -19,8 +19,8 @@ class Holdings(Listener):
     def __init__(self, units: list[int]) -> None:
         self.held = list(units)
         self.moving: dict[tuple[int, int, int], tuple[str, int]] = {}  # source, target, id -> type, units
-        self.orphans: set[tuple[int, int, int]] = set()  # of these, those whose sender has crashed
-        self.waiting: dict[int, int] = {}  # node -> since when
+        self.orphans: set[tuple[int, int, int]] = set()  # those of `moving` whose sender has crashed
+        self.waiting: dict[int, int] = {}  # node -> time of its request
         self.inside: set[int] = set()
         self.entries = 0
 
@@ -64,22 +64,22 @@ class Holdings(Listener):
         self.inside.discard(node)
 
 
-class Account:
-    """The ground under all nodes, as it was at the time of the last event."""
+class Ledger:
+    """The state of the whole network, as it was at the time of the last event."""
 
     def __init__(self, graph: Graph, units: list[int], absent: set[int], listener: Listener) -> None:
         self.now = 0
         self.listener = listener
-        self.links = Reach(graph)
+        self.links = Reachability(graph)
         self.holdings = Holdings(units)
         self.alive = set(range(len(units)))
         self.absent = absent
         self.cut_off: frozenset[int] = frozenset()
         self.partitions = Partitions(self)
-        self.links.on_parts = self.partitions.update
+        self.links.on_partition_change = self.partitions.update
 
-    def is_there(self, node: int) -> bool:
-        """Whether a node runs and has come, and not yet left."""
+    def is_present(self, node: int) -> bool:
+        """Whether a node runs, has appeared, and has not left."""
         return node in self.alive and node not in self.absent
 
     def holders(self) -> list[int]:
@@ -87,11 +87,11 @@ class Account:
         return [node for node, units in enumerate(self.holdings.held) if units]
 
     def moving_units(self) -> list[MovingUnits]:
-        """The units that are on their way."""
+        """The units in transit."""
         return [MovingUnits(source, target, self.now) for source, target, _ in self.holdings.moving]
 
     def lost_to_crashes(self) -> list[tuple[int, int, int, str, int]]:
-        """Source, target, id, type and units of messages whose senders died and that nobody has received."""
+        """Source, target, id, type and units of messages whose senders crashed and that were not received."""
         holdings = self.holdings
         return [(*key, *holdings.moving[key]) for key in sorted(holdings.orphans & set(holdings.moving))]
 
@@ -100,12 +100,12 @@ class Account:
         self.cut_off = nodes
 
     def unit_arrived(self) -> None:
-        """It may be in another part than before."""
+        """A message with units was received: a unit may be in another component than before."""
         if len(self.links.components.members) > 1:
             self.partitions.update()
 
     def component(self, node: int) -> tuple[int, int]:
-        """How many nodes can reach a node, and how many units they hold or have on the way between them."""
+        """The size of a node's component, and how many units its nodes hold or have in transit between them."""
         members = self.links.components.of(node)
         units = sum(self.holdings.held[one] for one in members if one in self.alive)
         moving = self.holdings.moving.items()
@@ -113,7 +113,7 @@ class Account:
         return len(members), units
 
     def is_hopeless(self) -> bool:
-        """Whether all who wait are cut off from every unit, and no unit is on its way to anybody."""
+        """Whether all waiting nodes are cut off from every unit, and no unit is in transit."""
         holdings = self.holdings
         moving = set(holdings.moving) - holdings.orphans
         out_of_reach = self.cut_off | self.absent

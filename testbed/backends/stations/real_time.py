@@ -1,4 +1,4 @@
-"""Real time for one station: what the event queue is to the simulator, on an asyncio loop and the run's clock."""
+"""Real time for one station: the event queue of the simulator, but on an asyncio loop and the run's clock."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable
 from heapq import heappop
 from typing import Any
 
-from testbed.event_queue import EventQueue
 from testbed.backends.stations.clock import RunClock
+from testbed.event_queue import EventQueue
 
 
 class RealTime(EventQueue):
-    """What is to happen, when its time has come. `now` stands still while something happens."""
+    """Runs each event when its time has come. `now` stays the same while an event runs."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: RunClock) -> None:
         super().__init__()
@@ -22,10 +22,10 @@ class RealTime(EventQueue):
         self._timer_at = 0
         self._is_running = False
         self._is_over = False
-        self.look()
+        self.read_clock()
 
-    def look(self) -> None:
-        """Look at the clock: something happens now. Time never goes back, nor begins before the run."""
+    def read_clock(self) -> None:
+        """Set `now` to the time of the run's clock. It never goes back, and is not negative before the run begins."""
         self.now = max(self.now, self._clock.ticks())
 
     def at(self, t: int, happen: Callable[..., None], *args: Any) -> None:
@@ -35,13 +35,13 @@ class RealTime(EventQueue):
             self._arm()
 
     def end(self) -> None:
-        """Nothing happens any more, whatever is planned."""
+        """Run no more events, not even those that are planned."""
         self._is_over = True
         if self._timer is not None:
             self._timer.cancel()
 
     def _arm(self) -> None:
-        """Have the loop call when the first event is due."""
+        """Have the loop call `_run_due` when the first event is due."""
         if self._is_over or not self.heap:
             return
         first = self.heap[0][0]
@@ -56,11 +56,11 @@ class RealTime(EventQueue):
         self._timer = None
         self._is_running = True
         try:
-            self.look()
+            self.read_clock()
             while not self._is_over and self.heap and self.heap[0][0] <= self.now:
                 _t, _ticket, happen, args = heappop(self.heap)
                 happen(*args)
-                self.look()
+                self.read_clock()
         finally:
             self._is_running = False
         self._arm()

@@ -1,7 +1,7 @@
-"""What happened in a run, in the order of time, put together from the logs that its processes are still writing.
+"""The events of a run in the order of time, from the logs that its processes are still writing.
 
-Every source says how far its clock has come, and everything it will ever say of an earlier time can be read by then. So
-what is earlier than all clocks is complete, and is passed on in order; the rest waits.
+Every process reports its clock: all its events up to that time can be read then. So the events up to the earliest clock
+are complete, and are passed on in order; later ones wait.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Item = tuple[int, Any]
 
 
 class LogTail:
-    """The events of a log that somebody is writing."""
+    """The events of a log that is still being written."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -28,10 +28,10 @@ class LogTail:
         self._rest = b""
         self.waiting: deque[Item] = deque()
         self.clock = -1
-        """Everything up to here can be read."""
+        """All events up to this time can be read."""
 
     def read(self) -> None:
-        """Take the lines that have been written since the last time; one that is not whole has to wait."""
+        """Read the lines that have been written since the last call; an incomplete last line waits."""
         if self._file is None:
             try:
                 self._file = self._path.open("rb")
@@ -44,11 +44,11 @@ class LogTail:
 
     @property
     def is_closed(self) -> bool:
-        """Whether it is known that nobody will write any more."""
+        """Whether the log is known to be complete."""
         return self.clock == FOR_EVER
 
     def close(self) -> None:
-        """Nobody will write any more."""
+        """The log is complete: read the rest."""
         if self.is_closed:
             return
         self.read()
@@ -58,19 +58,19 @@ class LogTail:
 
 
 class Timeline:
-    """All sources of a run, and what the orchestrator itself adds."""
+    """All logs of a run, and what the orchestrator itself adds."""
 
     def __init__(self) -> None:
         self.tails: list[LogTail] = []
         self._own: deque[Item] = deque()
 
     def add(self, t: int, happen: Callable[[], None]) -> None:
-        """Something that happens at a time, which must not be before what was added last."""
+        """Something that happens at time t, which must not be earlier than what was added last."""
         self._own.append((t, happen))
 
     def take(self, now: int) -> Iterator[Item]:
-        """What is complete: all that is earlier than every clock, our own reading included."""
-        clocks = [tail.clock for tail in self.tails]  # before reading: what they stand for can be read now
+        """What is complete: everything up to the earliest of all clocks and `now`."""
+        clocks = [tail.clock for tail in self.tails]  # taken first: what was logged up to them can be read now
         limit = min([now, *clocks])
         for tail in self.tails:
             if not tail.is_closed:

@@ -1,4 +1,4 @@
-"""Frames as mac80211_hwsim gives them to a medium, made by hand."""
+"""Frames as mac80211_hwsim gives them to a medium, packed by hand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from testbed.backends.hwsim.names import hardware_address
 from testbed.backends.hwsim.netlink import Attributes, attribute, attributes_of, generic, message, messages_of, u32
 
 FAMILY = 30
-EVERYONE = b"\xff" * 6
+BROADCAST = b"\xff" * 6
 SIX = 4
 """The index of 6 Mb/s."""
 ONCE = (SIX, 1, -1, 0, -1, 0, -1, 0)
@@ -35,7 +35,7 @@ def raw(
     cookie: int = 77,
     order: tuple[int, ...] = (),
 ) -> bytes:
-    """The message of a frame; `order` are the attributes in another order than that of Linux 6.1."""
+    """The message of a frame; `order` gives the attributes another order than that of Linux 6.1."""
     values = {
         messages.ADDR_TRANSMITTER: mac(sender),
         messages.ATTR_FRAME: frame(sender, to, size, control),
@@ -54,7 +54,7 @@ def sent(sender: int, to: bytes, **more: object) -> messages.Sent:
     return read
 
 
-def told(data: bytes) -> tuple[list[Attributes], list[Attributes]]:
+def unpack(data: bytes) -> tuple[list[Attributes], list[Attributes]]:
     """What a medium tells the kernel: the frames for receivers, and the reports to transmitters."""
     frames, reports = [], []
     for kind, flags, _, body in messages_of(data):
@@ -65,8 +65,8 @@ def told(data: bytes) -> tuple[list[Attributes], list[Attributes]]:
 
 
 def receivers(data: bytes) -> list[int]:
-    """Who hears the frames."""
-    return sorted(int.from_bytes(one[messages.ADDR_RECEIVER][4:], "big") for one in told(data)[0])
+    """The nodes that receive the frames."""
+    return sorted(int.from_bytes(one[messages.ADDR_RECEIVER][4:], "big") for one in unpack(data)[0])
 
 
 def number(value: bytes) -> int:

@@ -1,4 +1,4 @@
-"""The capture of the air is read back, by a parser of our own and by tshark where it is installed."""
+"""The capture of the air is read back, by a parser in this test and by tshark where it is installed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from testbed.backends.hwsim.capture import Capture
 from tests.emulation.conftest import cannot
-from tests.testbed.backends.hwsim.frames import EVERYONE, frame, mac
+from tests.testbed.backends.hwsim.frames import BROADCAST, frame, mac
 
 START_NS = 1_700_000_000_123_456_789
 
@@ -20,7 +20,7 @@ START_NS = 1_700_000_000_123_456_789
 def path(tmp_path: Path) -> Path:
     made = tmp_path / "air.pcap"
     capture = Capture(made, 2437, 18.4)
-    capture.write(START_NS, 5, 6.0, frame(0, EVERYONE))
+    capture.write(START_NS, 5, 6.0, frame(0, BROADCAST))
     capture.write(START_NS + 1000, 6, 5.5, frame(1, mac(0)), is_retry=True)
     capture.close()
     return made
@@ -41,7 +41,7 @@ def test_what_was_written_is_read(path: Path) -> None:
     retried = bytearray(frame(1, mac(0)))
     retried[1] |= 8
     assert records == [
-        (START_NS, (5, 0, 12, 2437, 0xC0, 18), frame(0, EVERYONE)),
+        (START_NS, (5, 0, 12, 2437, 0xC0, 18), frame(0, BROADCAST)),
         (START_NS + 1000, (6, 0, 11, 2437, 0xA0, 18), bytes(retried)),
     ]
 

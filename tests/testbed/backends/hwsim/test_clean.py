@@ -1,4 +1,4 @@
-"""`testbed clean`, as a user calls it; what it removes is tried where there are radios."""
+"""`testbed clean`, as a user calls it; what it removes is tested where there are radios."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import pytest
 from testbed.cli.main import main
 
 
-def test_what_was_removed_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("testbed.backends.hwsim.clean.clean", lambda: ["tbdead-0", "dead"])
+def test_what_was_removed_is_printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("testbed.backends.hwsim.clean.clean", lambda: ["tbkilled-0", "killed"])
     assert main(["clean"]) == 0
-    assert capsys.readouterr().out == "removed tbdead-0\nremoved dead\n"
+    assert capsys.readouterr().out == "removed tbkilled-0\nremoved killed\n"
     assert main(["clean", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"removed": ["tbdead-0", "dead"]}
+    assert json.loads(capsys.readouterr().out) == {"removed": ["tbkilled-0", "killed"]}
 
 
 def test_for_real(capsys: pytest.CaptureFixture[str]) -> None:
-    """With root it cleans, which mostly means that there is nothing to clean; without, it says what it needs."""
+    """As root it cleans, though mostly there is nothing to clean; as another user it says what it needs."""
     code = main(["clean"])
     captured = capsys.readouterr()
     if os.geteuid() == 0:

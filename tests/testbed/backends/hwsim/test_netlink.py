@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.backends.hwsim import names
-from testbed.backends.hwsim import netlink
+from testbed.backends.hwsim import names, netlink
+from testbed.backends.hwsim.control_plane import ControlError
 from testbed.backends.hwsim.netlink import attribute, attributes_of, generic, message, messages_of, text, u8, u32
 
 
@@ -43,7 +43,7 @@ def test_messages_in_one_datagram() -> None:
 
 def test_a_refusal_says_what_the_kernel_said() -> None:
     body = (-22).to_bytes(4, "little", signed=True) + bytes(16) + attribute(1, text("Invalid SSID"))
-    with pytest.raises(netlink.NetlinkError, match=r"Invalid argument \(Invalid SSID\)"):
+    with pytest.raises(ControlError, match=r"Invalid argument \(Invalid SSID\)"):
         netlink._raise_error(body, 0x200)
     netlink._raise_error(bytes(20), 0)
 

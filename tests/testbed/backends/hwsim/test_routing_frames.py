@@ -1,4 +1,4 @@
-"""Frames of routing protocols, told from those of stations by what is in them."""
+"""Frames of routing protocols, recognised by their contents."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from random import Random
 
 import pytest
 
-from testbed.backends.hwsim.outcomes import Decisions, Settings
+from testbed.backends.hwsim.frames import Impairments
 from testbed.backends.hwsim.hearing import GivenPairs
 from testbed.backends.hwsim.messages import Packer
+from testbed.backends.hwsim.outcomes import FrameOutcomes
 from testbed.backends.hwsim.routing_frames import BABEL, BATMAN, FORWARDED, RoutingFrames, look_into
 from testbed.radio.radio import Radio
-from tests.testbed.backends.hwsim.frames import EVERYONE, FAMILY, mac, sent
+from tests.testbed.backends.hwsim.frames import BROADCAST, FAMILY, mac, sent
 
 PAYLOAD = b"what it is about"
 SNAP = b"\xaa\xaa\x03\x00\x00\x00"
@@ -61,22 +62,22 @@ def unicast(ttl: int) -> bytes:
     ],
 )
 def test_kinds(control: int, ethertype: int, packet: bytes, kind: str | None, size: int) -> None:
-    """Of routing or not, and how many bytes it has to say; in frames with and without quality of service."""
+    """Which kind of routing frame it is, if any, and the size of its payload; with and without quality of service."""
     frame = attribute(ethertype, packet, control)
     found = look_into(frame)
     assert found == (None if kind is None else (kind, len(frame) - 4 - size))
 
 
 @pytest.mark.parametrize("control", [0x08, 0x88, 0x80, 0xD4])
-def test_nothing_that_is_cut_short_is_mistaken(control: int) -> None:
-    """Whatever is there of a frame, it is looked into without harm."""
+def test_a_truncated_frame_is_not_misread(control: int) -> None:
+    """A frame of any length can be examined without an error."""
     whole = attribute(0x86DD, ipv6(6696), control)
     for length in range(5, len(whole) - len(PAYLOAD) - 4):
         assert look_into(whole[:length]) is None
 
 
 def test_counting_begins_with_the_load() -> None:
-    """What is sent to find the first routes does not count."""
+    """Frames that find the first routes are not counted."""
     counted = RoutingFrames(from_s=2.0)
     frame = attribute(0x86DD, ipv6(6696))
     for at_ns in (0, 1_999_999_999, 2_000_000_000, 3_000_000_000):
@@ -84,10 +85,12 @@ def test_counting_begins_with_the_load() -> None:
     assert counted.counts() == {"frames": {BABEL: 2}, "bytes": {BABEL: 2 * len(PAYLOAD)}}
 
 
-def test_the_medium_looks_into_frames_only_if_it_is_to() -> None:
-    """And says nothing of routing otherwise."""
+def test_the_medium_counts_routing_frames_only_if_asked_to() -> None:
+    """Otherwise it reports nothing of routing."""
     for counted in (None, RoutingFrames()):
         packer, addresses = Packer(FAMILY, 2412), [mac(0), mac(1)]
-        made = Decisions(GivenPairs(2, [(0, 1)]), Radio(), addresses, packer, Random(1), Settings(routing=counted))
-        made.take(sent(0, EVERYONE), 0, 0)
+        made = FrameOutcomes(
+            GivenPairs(2, [(0, 1)]), Radio(), addresses, packer, Random(1), Impairments(routing=counted)
+        )
+        made.take(sent(0, BROADCAST), 0, 0)
         assert made.routing_counts() == (None if counted is None else {"frames": {}, "bytes": {}})

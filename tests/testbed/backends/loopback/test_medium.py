@@ -5,10 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from testbed.scenario.schema import Scenario
-from testbed.backends.stations.control import Control
 from testbed.backends.loopback.medium import LoopbackMedium
-from testbed.backends.stations.transport import EVERYBODY, HEADER_BYTES, LOOPBACK, udp_socket
+from testbed.backends.loopback.transport import HEADER_BYTES, LOOPBACK, TO_ALL
+from testbed.backends.stations.control import Control
+from testbed.backends.stations.transport import udp_socket
+from testbed.scenario.schema import Scenario
 from tests.testbed.backends.stations.stage import LINE
 
 COMPLETE = {**LINE, "topology": "complete", "delays": {"hop": 0.0}}
@@ -25,8 +26,8 @@ def orders() -> Iterator[tuple[Control, LoopbackMedium]]:
         end.close()
 
 
-def test_a_station_that_is_born_on_the_port_of_one_that_is_dead(orders):
-    """Is known by it, and does not get what is meant for the dead."""
+def test_a_station_that_starts_on_the_port_of_one_that_has_crashed(orders):
+    """The medium knows it by that port, and does not send it what is addressed to the crashed station."""
     control, medium = orders
     stations = {node: udp_socket((LOOPBACK, 0)) for node in (0, 2)}
     port = {node: station.getsockname()[1] for node, station in stations.items()}
@@ -45,14 +46,14 @@ def test_a_station_that_is_born_on_the_port_of_one_that_is_dead(orders):
 
     for node, listens_on in ((0, port[0]), (1, 9), (2, port[2])):
         say(node, listens_on)
-    put_on_air(0, 2, b"to 2")  # and dies before it gets there
+    put_on_air(0, 2, b"to 2")  # which crashes before that is passed on
     stations[1] = stations.pop(2)
     say(1, port[2])
     pass_on()
     put_on_air(0, 2, b"to 2 again")
-    put_on_air(0, EVERYBODY, b"to all")
+    put_on_air(0, TO_ALL, b"to all")
     put_on_air(1, 0, b"from 1 to 0")
-    put_on_air(1, 2, b"from 1 to 2, who is dead")
+    put_on_air(1, 2, b"from 1 to 2, which has crashed")
     pass_on()
     assert stations[1].recv(100) == b"to all"
     assert stations[0].recv(100) == b"from 1 to 0"

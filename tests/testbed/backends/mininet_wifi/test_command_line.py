@@ -1,4 +1,4 @@
-"""The command line on a real terminal; in place of Mininet-WiFi's own one that leaves the terminal in a mess."""
+"""The command line on a real terminal. A replacement for Mininet-WiFi's own leaves the terminal in raw mode."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import select
 import sys
 import time
 
-from testbed.experiments.run_directory import PROJECT
+from testbed.checkout import PROJECT
+from tests.testbed.tiny import interruptible
 
 SCRIPT = """
 import os, signal, sys, termios, tty, types
-from testbed.backends.mininet_wifi.backend import Terminal
+from testbed.backends.mininet_wifi.terminal import Terminal
 from testbed.backends.mininet_wifi.network import open_command_line
 
 class CLI:
@@ -51,6 +52,7 @@ class Terminal:
     def __init__(self) -> None:
         self._pid, self._end = pty.fork()
         if self._pid == 0:
+            interruptible()
             os.chdir(PROJECT)
             os.execv(sys.executable, [sys.executable, "-c", SCRIPT])
         self._seen = ""
@@ -59,7 +61,7 @@ class Terminal:
         os.write(self._end, text.encode())
 
     def wait_for(self, text: str, typing: str = "") -> None:
-        """Until it has been printed, after what was waited for before; what is typed may come before somebody reads."""
+        """Wait until a text has been printed after the previous one. `typing` is repeated, as it may come too early."""
         give_up = time.monotonic() + 20
         while text not in self._seen:
             assert time.monotonic() < give_up, f"no {text!r} in {self._seen!r}"
@@ -75,19 +77,19 @@ class Terminal:
         return code
 
 
-def test_a_user_has_it_and_the_terminal_comes_back_as_it_was() -> None:
+def test_a_user_can_type_and_the_terminal_is_restored() -> None:
     terminal = Terminal()
     terminal.wait_for("net> ")
-    terminal.type("\x1ahello\n")  # Ctrl-Z first: nobody could let it go on
+    terminal.type("\x1ahello\n")  # Ctrl-Z first: if it stopped the command line, no shell could continue it
     terminal.wait_for("got hello")
     terminal.type("exit\n")
     terminal.wait_for("back 0 True True")
     assert terminal.close() == 0
 
 
-def test_ctrl_c_is_for_the_command_line_only() -> None:
+def test_ctrl_c_goes_to_the_command_line_only() -> None:
     terminal = Terminal()
     terminal.wait_for("net> ")
     terminal.wait_for("interrupted", typing="\x03")
     terminal.wait_for("back 0 True True")
-    assert terminal.close() == 0, "whoever waits for it was not interrupted"
+    assert terminal.close() == 0, "the process that waits for the command line was not interrupted"

@@ -1,4 +1,4 @@
-"""The script that a scenario becomes. That it runs is tried where there is a Mininet-WiFi."""
+"""The script that a scenario becomes. Whether it runs is tested where there is a Mininet-WiFi."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from testbed.runtime.initial_state import Beginning
-from testbed.cli.main import main
 from testbed.backends.mininet_wifi.export import export
-from testbed.experiments.run_directory import PROJECT
-from testbed.scenario.schema import load, loads
+from testbed.backends.repetition import Repetition
+from testbed.checkout import PROJECT
+from testbed.cli.main import main
 from testbed.randomness import Streams
+from testbed.scenario.loader import load, loads
 
 MOBILE = PROJECT / "scenarios/mininet-wifi/mobile.yaml"
 
@@ -37,7 +37,7 @@ def parts_of(script: str) -> dict[str, Any]:
 def test_it_moves_stations_as_the_scenario_does() -> None:
     scenario = load(MOBILE, ["medium=wmediumd"])
     parts = parts_of(export(scenario))
-    geometry = Beginning(scenario, Streams(scenario.seed, 0)).geometry
+    geometry = Repetition(scenario, Streams(scenario.seed, 0)).geometry
     assert geometry is not None
     for node, path in enumerate(geometry.trajectories):
         waypoints = parts["WAYPOINTS"][f"sta{node + 1}"]
@@ -79,7 +79,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_wishes_of_other_worlds(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_options_that_a_backend_refuses(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     for option, message in (
         (["--cli"], "--cli: backend sim has no command line; mininet-wifi has"),
         (["--attach", "1,2"], "--attach: backend sim makes its own stations; allowed: mininet-wifi"),
@@ -97,4 +97,4 @@ def test_wishes_of_other_worlds(capsys: pytest.CaptureFixture[str], tmp_path: Pa
         main([*line, "--attach", "one,two"])
     assert ended.value.code == 2
     assert "found 'one,two'; allowed: numbers of processes" in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == [], "nothing was begun"
+    assert list(tmp_path.iterdir()) == [], "no run was started"

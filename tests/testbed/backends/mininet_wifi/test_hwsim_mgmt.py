@@ -1,4 +1,4 @@
-"""The stand-in for a program in C. That its radios are radios is tried where there are any."""
+"""The replacement for a program in C. Whether its radios work is tested where the kernel has radios."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def program(tmp_path: Path) -> Path:
     return tmp_path / "hwsim_mgmt"
 
 
-def test_it_is_a_program_of_its_own(program: Path, tmp_path: Path) -> None:
-    """Wherever it is called, and without the environment that wrote it."""
+def test_it_runs_as_a_program(program: Path, tmp_path: Path) -> None:
+    """From any folder, and without the environment of the process that wrote it."""
     ended = subprocess.run([program, "-k", "1"], capture_output=True, text=True, cwd=tmp_path, env={"PATH": "/bin"})
     assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", hwsim_mgmt.USAGE + "\n")
 

@@ -1,4 +1,4 @@
-"""Which Mininet-WiFi there is: checkouts that are made up here, as the real one is the user's."""
+"""Which Mininet-WiFi is found. The checkouts are made up here, as the real one is installed by the user."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from pathlib import Path
 
 import pytest
 
+from testbed.backends.mininet_wifi import installation
 from testbed.cli.main import main
 from testbed.errors import BackendError
-from testbed.backends.mininet_wifi import installation
 
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout of the right shape, with Mininet where its installer puts it; everything else is there too."""
+    """A checkout of the right shape, with Mininet where its installer puts it; nothing else is missing."""
     for package, version in (("wifi/mn_wifi", "2.7"), ("wifi/mininet/mininet", "2.3.1b4")):
         folder = tmp_path / package
         folder.mkdir(parents=True)
         (folder / "net.py").write_text(f'"""It."""\nVERSION = "{version}"\n')
         (folder / "util.py").write_text("def fmtBps(bps):\n    pass\n")
     monkeypatch.setenv(installation.CHECKOUT, str(tmp_path / "wifi"))
-    monkeypatch.setattr(found, "_missing_modules", lambda: None)
-    monkeypatch.setattr(found, "find", lambda program: f"/usr/bin/{program}")
+    monkeypatch.setattr(installation, "_missing_modules", lambda: None)
+    monkeypatch.setattr(installation, "find_program", lambda program: f"/usr/bin/{program}")
     return tmp_path / "wifi"
 
 
-def test_a_checkout_that_is_named_counts(checkout: Path) -> None:
+def test_a_checkout_that_is_named_is_used(checkout: Path) -> None:
     there = installation.found()
     assert there is not None
     assert (there.mn_wifi, there.mininet) == (checkout / "mn_wifi", checkout / "mininet/mininet")
@@ -43,7 +43,10 @@ def test_mininet_may_be_beside_it(checkout: Path) -> None:
 def test_versions_that_were_not_tried_are_named_as_such(checkout: Path) -> None:
     (checkout / "mn_wifi/net.py").write_text('VERSION = "2.9"\n')
     assert installation.lacking() is None
-    assert installation.describe() == f"Mininet-WiFi 2.9 on Mininet 2.3.1b4 (not tried; tried: {', '.join(installation.TRIED)})"
+    assert (
+        installation.describe()
+        == f"Mininet-WiFi 2.9 on Mininet 2.3.1b4 (not tried; tried: {', '.join(installation.TRIED)})"
+    )
 
 
 @pytest.mark.parametrize("version", ["2.4.3", "1.9r1", "2.2.1d1"])
@@ -66,10 +69,13 @@ def test_a_mininet_that_is_too_old(checkout: Path) -> None:
 
 def test_what_is_no_checkout(checkout: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (checkout / "mn_wifi/net.py").unlink()
-    assert installation.lacking() == f"{installation.CHECKOUT}={checkout}: not a checkout of Mininet-WiFi (no mn_wifi/net.py)"
+    assert (
+        installation.lacking()
+        == f"{installation.CHECKOUT}={checkout}: not a checkout of Mininet-WiFi (no mn_wifi/net.py)"
+    )
 
 
-def test_nothing_is_there(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_installed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.delenv(installation.CHECKOUT, raising=False)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert installation.lacking() == (
@@ -83,13 +89,15 @@ def test_nothing_is_there(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 
 def test_packages_and_programs_that_are_missing(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(found, "find", lambda program: None if program in ("mnexec", "iw") else program)
-    assert str(installation.lacking()).startswith("Mininet-WiFi needs the programs mnexec, iw: ./setup.sh --mininet-wifi")
+    monkeypatch.setattr(installation, "find_program", lambda program: None if program in ("mnexec", "iw") else program)
+    assert str(installation.lacking()).startswith(
+        "Mininet-WiFi needs the programs mnexec, iw: ./setup.sh --mininet-wifi"
+    )
     monkeypatch.undo()
     monkeypatch.setenv(installation.CHECKOUT, str(checkout))
     real = installation.importlib.util.find_spec
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "FlightRadar24" else real(name))
-    monkeypatch.setattr(found, "MODULES", {"json": "json", "FlightRadar24": "FlightRadarAPI"})
+    monkeypatch.setattr(installation, "MODULES", {"json": "json", "FlightRadar24": "FlightRadarAPI"})
     assert installation.lacking() == (
         "Mininet-WiFi needs the Python packages FlightRadarAPI: ./setup.sh pip install -e '.[mininet-wifi]'"
     )

@@ -1,4 +1,4 @@
-"""From a scenario to a network of Mininet-WiFi: what its calls are given, and what is refused."""
+"""From a scenario to a network of Mininet-WiFi: the arguments of its calls, and what is refused."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from testbed.runtime.initial_state import Beginning
-from testbed.errors import InputError
 from testbed.backends.mininet_wifi.plan import NetworkPlan, plan_network
-from testbed.experiments.run_directory import PROJECT
-from testbed.scenario.schema import load
+from testbed.backends.repetition import Repetition
+from testbed.checkout import PROJECT
+from testbed.errors import InputError
 from testbed.randomness import Streams
+from testbed.scenario.loader import load
 
 LINE = PROJECT / "scenarios/mininet-wifi/line.yaml"
 
 
 def plan(*overrides: str, scenario: Path = LINE) -> NetworkPlan:
     made = load(scenario, list(overrides))
-    return plan_network(Beginning(made, Streams(made.seed, 0)))
+    return plan_network(Repetition(made, Streams(made.seed, 0)))
 
 
 def path_loss(distance: float, exponent: float) -> int:
@@ -85,7 +85,7 @@ def test_routing_by_its_own_names(routing: str, proto: str) -> None:
         assert "'redistribute local ip 10.77.0.0/16'" in arguments
 
 
-def test_stations_without_places_stand_anywhere() -> None:
+def test_stations_without_positions_get_some() -> None:
     made = plan("topology={kind: complete}", "placement=null", "mobility=null", "area=null", "radio=null")
     assert len({station["position"] for station in made.stations.values()}) == 3
 

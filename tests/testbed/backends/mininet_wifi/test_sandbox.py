@@ -1,4 +1,4 @@
-"""The cage, with real namespaces and real processes."""
+"""The sandbox, with real namespaces and real processes."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from testbed.experiments.run_directory import PROJECT
+from testbed.checkout import PROJECT
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces take root")
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root")
 
-LIVES = """
+SCRIPT = """
 import json, os, subprocess, sys, time
 from pathlib import Path
-from testbed.mininet import cage
+from testbed.backends.mininet_wifi import sandbox
 
-def live():
+def work():
     orphan = subprocess.Popen(["sh", "-c", "(sleep 1234567 & echo $!)"], stdout=subprocess.PIPE, text=True)
     orphan.wait()
-    (cage.WORK / "file").write_text("something")
+    (sandbox.WORK / "file").write_text("something")
     seen = {
         "pid": os.getpid(),
         "processes": sorted(int(name) for name in os.listdir("/proc") if name.isdigit()),
@@ -41,20 +41,20 @@ def live():
         raise SystemExit(7)
 
 print(os.getpid(), flush=True)
-cage.enter(live)
+sandbox.enter(work)
 """
 
 
 def begin(what: str) -> tuple[subprocess.Popen[str], int, dict[str, object]]:
-    """A process that has gone into a cage: its number outside, and what it sees inside."""
-    started = subprocess.Popen([sys.executable, "-c", LIVES, what], stdout=subprocess.PIPE, text=True, cwd=PROJECT)
+    """Start a process in a sandbox; returns its number outside, and what it sees inside."""
+    started = subprocess.Popen([sys.executable, "-c", SCRIPT, what], stdout=subprocess.PIPE, text=True, cwd=PROJECT)
     assert started.stdout is not None
     number = int(started.stdout.readline())
     return started, number, json.loads(started.stdout.readline())
 
 
 def sleepers() -> list[str]:
-    """Processes of the cage that are alive, by their command."""
+    """The processes of the sandbox that still run, found by their command."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
@@ -73,21 +73,21 @@ def wait_until_gone() -> None:
     assert sleepers() == []
 
 
-def test_inside_there_is_nothing_but_its_own() -> None:
+def test_a_process_in_a_sandbox_sees_nothing_of_the_machine() -> None:
     started, number, seen = begin("leave")
-    assert seen["pid"] == number, "names of radios have it, and must not be those of another cage"
+    assert seen["pid"] == number, "the names of radios contain it, and must differ from those of other sandboxes"
     assert set(seen["processes"]) == {1, seen["pid"], seen["orphan"]}  # type: ignore[call-overload]
     assert seen["interfaces"] == ["lo"]
     assert seen["run"] == ["mininet-wifi"]
     assert seen["cwd"] == "/run/mininet-wifi"
     assert seen["debug"]
-    assert started.wait(10) == 1, "who lives there is to be ended, not to leave"
+    assert started.wait(10) == 1, "a worker that returns is an error: it has to be killed"
     wait_until_gone()
     assert not Path("/run/mininet-wifi").exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["kill", "term"])
-def test_everything_goes_with_it(number: signal.Signals) -> None:
+def test_everything_in_it_ends_with_it(number: signal.Signals) -> None:
     started, _, _ = begin("stay")
     assert sleepers()
     started.send_signal(number)
@@ -96,7 +96,7 @@ def test_everything_goes_with_it(number: signal.Signals) -> None:
     assert not Path("/run/mininet-wifi").exists()
 
 
-def test_how_it_ended_is_told() -> None:
+def test_its_exit_code_is_reported() -> None:
     started, _, _ = begin("fail")
     assert started.wait(10) == 1
     wait_until_gone()

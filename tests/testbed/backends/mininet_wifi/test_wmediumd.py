@@ -1,4 +1,4 @@
-"""What is said to wmediumd and read back, with somebody who answers as it does; the real one is tried in a guest."""
+"""Requests to wmediumd and its answers, with a server that answers as it does; the real one is tested in a guest."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import BackendError
 from testbed.backends.mininet_wifi.wmediumd import Wmediumd
+from testbed.errors import BackendError
 from testbed.mobility.trajectory import Position
 
 MAC = "02:00:00:00:03:00"
@@ -19,7 +19,7 @@ REQUEST = struct.Struct("!B6s3f")
 
 
 def answering(path: Path, answer: Callable[[bytes], bytes]) -> None:
-    """A server that answers every request of one connection, and then goes."""
+    """Start a server that answers every request of one connection, and then ends."""
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     server.bind(str(path))
     server.listen()
@@ -27,17 +27,17 @@ def answering(path: Path, answer: Callable[[bytes], bytes]) -> None:
     def serve() -> None:
         connection, _ = server.accept()
         while request := connection.recv(REQUEST.size):
-            told = answer(request)
-            if not told:
+            reply = answer(request)
+            if not reply:
                 break
-            connection.sendall(told)
+            connection.sendall(reply)
         connection.close()
         server.close()
 
     threading.Thread(target=serve, daemon=True).start()
 
 
-def test_it_reads_back_what_was_taken(tmp_path: Path) -> None:
+def test_the_answer_has_the_position_that_was_set(tmp_path: Path) -> None:
     seen: list[tuple[object, ...]] = []
 
     def answer(request: bytes) -> bytes:
@@ -60,16 +60,16 @@ def test_it_reads_back_what_was_taken(tmp_path: Path) -> None:
             lambda request: bytes((14,)) + request[:1] + bytes(6) + request[7:] + bytes((0,)),
             "refuses to move a station",
         ),
-        (lambda request: b"", "wmediumd died: everybody hears everybody since"),
+        (lambda request: b"", "wmediumd died: every station has heard every other since"),
     ],
     ids=["not found", "another station", "gone"],
 )
-def test_what_it_does_not_take_is_an_error(tmp_path: Path, answer: Callable[[bytes], bytes], message: str) -> None:
+def test_a_refused_position_is_an_error(tmp_path: Path, answer: Callable[[bytes], bytes], message: str) -> None:
     answering(tmp_path / "socket", answer)
     with pytest.raises(BackendError, match=message):
         Wmediumd(str(tmp_path / "socket")).put(MAC, Position(0.0, 0.0))
 
 
-def test_nobody_is_there(tmp_path: Path) -> None:
+def test_no_wmediumd_runs(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match="wmediumd does not answer at"):
         Wmediumd(str(tmp_path / "nothing"))

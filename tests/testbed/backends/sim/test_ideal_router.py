@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from testbed.backends.sim.ideal_router import Packet
+from testbed.backends.sim.ideal_router import RoutedMessage
 from tests.testbed.simulate import ALL_OK, simulate
 
 LINE = {"kind": "explicit", "links": [[0, 1], [1, 2], [2, 3], [3, 4]]}
@@ -12,7 +12,7 @@ RAYMOND = {"algorithm": {"name": "raymond-tree", "permuted": False}}
 
 
 def test_a_message_is_charged_for_every_link():
-    """On a line of five whose tree is a star by force of routing, hops and delays are those of the path."""
+    """On a line of five, where every edge of the tree is a link, each message is one hop."""
     run = simulate(nodes=5, topology=LINE, **RAYMOND, workload={"rate": 0.01}, duration=2000.0)
     sends, relays = run.diary.of("send"), run.diary.of("relay")
     assert not relays, "every tree edge is a link"
@@ -67,14 +67,14 @@ def test_a_message_waits_for_a_path():
 
 
 @pytest.mark.parametrize("node", [1, 3])
-def test_what_is_on_the_way_through_a_crashed_node_is_lost(node):
-    """And said to be; messages behind it do not wait for ever."""
+def test_messages_in_transit_through_a_crashed_node_are_lost(node):
+    """They are reported as lost, and later messages do not wait for them."""
     faults = [{"at": 100.0, "kind": "crash", "node": node}]
     run = simulate(nodes=5, algorithm="raymond-tree", faults=faults, workload={"rate": 1.0}, drain=100.0)
     assert run.verdicts["order"] == run.verdicts["conservation"] == "ok"
 
 
-def test_nobody_waits_behind_what_was_lost():
+def test_no_message_waits_behind_a_lost_one():
     """Links change, messages overtake each other, and a node crashes with some: all others that can arrive do."""
     losses = 0
     for seed in range(150):
@@ -95,16 +95,16 @@ def test_nobody_waits_behind_what_was_lost():
         losses += len(lost)
         known = {(event["node"], event["peer"], event["id"]) for event in lost}
         known |= {(event["peer"], event["node"], event["id"]) for event in run.diary.of("recv")}
-        packets = [post[1] for _, post in run.world.transport.in_transit() if isinstance(post[1], Packet)]
-        known |= {(packet.channel.source, packet.channel.target, packet.number) for packet in packets}  # no way yet
+        moving = [post[1] for _, post in run.simulation.transport.in_transit()]
+        known |= {(one.channel.source, one.channel.target, one.number) for one in moving if type(one) is RoutedMessage}
         for event in run.diary.of("send"):
             assert (event["node"], event["peer"], event["id"]) in known, f"seed {seed}: {event}"
         assert run.verdicts["order"] == run.verdicts["conservation"] == "ok"
     assert losses > 100
 
 
-def test_a_hole_is_charged_like_the_message_it_stands_for():
-    """Relays of a message that a fault has taken are relays of its type."""
+def test_a_dropped_message_is_charged_like_any_other():
+    """Relays of a message that a fault has dropped are relays of its type."""
     line = {"kind": "explicit", "links": [[i, i + 1] for i in range(5)]}
     faults = [{"at": 20.0, "kind": "lose", "holder": True}]
     run = simulate(nodes=6, topology=line, algorithm="raymond-tree", faults=faults, workload={"rate": 0.2}, drain=50.0)
@@ -116,7 +116,7 @@ def test_log_and_line_agree_on_relays(tmp_path):
     """Messages per CS from an events log, relays included, are those counted on line."""
     from analysis.load import audit_log
     from testbed.experiments.runner import run
-    from testbed.scenario.schema import loads
+    from testbed.scenario.loader import loads
 
     text = "name: r\nalgorithm: raymond-tree\nnodes: 8\ntopology: {kind: random, connectivity: 0.4}\n"
     result = run(loads(text + "workload: {rate: 0.1}\nduration: 300\nwarmup: 20\ntrace: events\n"), tmp_path)

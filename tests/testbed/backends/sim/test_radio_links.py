@@ -7,11 +7,11 @@ import pytest
 
 from agents.contract import Needs
 from agents.registry import ALGORITHMS
+from testbed.backends.sim.radio_links import SharedWire
 from testbed.cli.main import main
 from testbed.link.frames import Hello
 from testbed.link.wire import Datagram, Junk, Wire
 from testbed.scenario.links import RadioChoice
-from testbed.backends.sim.radio_links import SharedWire
 from testbed.scenario.schema import Scenario
 from tests.testbed.simulate import ALL_OK, Simulated, simulate
 
@@ -29,7 +29,7 @@ RADIO = {
     "nodes": 10,
     "warmup": 3.0,
     "duration": 90.0,
-    "drain": 200.0,
+    "drain": 60.0,
 }
 LINE = {
     "topology": {"kind": "explicit", "links": [[i, i + 1] for i in range(5)]},
@@ -75,7 +75,7 @@ def test_links_are_found_before_the_load_starts(name):
 @every
 @pytest.mark.parametrize("seed", range(3))
 def test_a_holder_fault_waits_for_a_holder(name, seed):
-    """Although nobody can say when a unit that is on its way will arrive."""
+    """Although it is not known when a unit in transit will arrive."""
     chosen = {**algorithm(name), **({"k": 1} if "k" in algorithm(name) else {})}
     quick = {"delays": {"hop": 0.9}, "workload": {"rate": 1.0, "cs_time": 0.001}, "duration": 80.0, "drain": 20.0}
     faults = [{"at": 60.0, "kind": "crash", "holder": True}]
@@ -88,7 +88,7 @@ def test_a_holder_fault_waits_for_a_holder(name, seed):
 
 @every
 def test_nodes_that_are_slow(name):
-    """Messages wait for a node that is busy with others, in order, and so does what it is told of its links."""
+    """Messages wait for a node that is busy with others, in order, and so do changes of its links."""
     faults = [{"at": 100.0, "kind": "cut", "node": 2, "peer": 3}, {"at": 150.0, "kind": "heal"}]
     faults += [{"at": 200.0, "kind": "crash", "node": 5}, {"at": 220.0, "kind": "restart", "node": 5}]
     delays = {"hop": 0.05, "send": 0.3, "receive": 0.6}
@@ -105,7 +105,7 @@ def test_nodes_that_are_slow(name):
 
 
 @pytest.mark.parametrize("nodes", range(3, 9))
-def test_two_that_part_agree_by_way_of_others(nodes):
+def test_two_nodes_out_of_reach_agree_by_relays(nodes):
     """In a ring, by way of a neighbour that they have in common or all the way round; nothing else closes the link."""
     ring = {"kind": "explicit", "links": [[i, (i + 1) % nodes] for i in range(nodes)]}
     faults = [{"at": 50.0, "kind": "cut", "node": 0, "peer": nodes - 1}]
@@ -118,7 +118,7 @@ def test_two_that_part_agree_by_way_of_others(nodes):
 
 @every
 def test_a_partition_that_heals(name):
-    """The part with a token goes on, the rest is served after the heal."""
+    """The component with a token goes on, the rest is served after the heal."""
     faults = [{"at": 100.0, "kind": "cut", "node": 2, "peer": 3}, {"at": 180.0, "kind": "heal"}]
     run = radio(name, LINE, faults=faults)
     assert any(event["parts"] == 2 for event in run.diary.of("partition"))
@@ -129,7 +129,7 @@ def test_a_partition_that_heals(name):
 @pytest.mark.parametrize("name", [name for name in OVER_LINKS if name != "rl"])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_crash_and_a_restart(name, seed):
-    """Survivors go on; what was in doubt with the dead process is lost, and the log says so."""
+    """The other nodes go on; messages in doubt with the crashed process are lost, and the log says so."""
     faults = [{"at": 100.0, "kind": "crash", "node": 3}, {"at": 160.0, "kind": "restart", "node": 3}]
     run = radio(name, LINE, faults=faults, seed=seed)
     assert run.verdicts["safety"] == run.verdicts["conservation"] == run.verdicts["order"] == "ok"
@@ -143,17 +143,18 @@ def test_a_sealed_session_is_settled_when_nodes_meet_again():
     """Sessions that end in disagreement, with tokens in doubt, under heavy loss and short time limits."""
     links = {"kind": "radio", "loss": 0.5, "hello": 0.5, "close_timeout": 3, "dead_after": 2.5}
     returns = 0
-    for seed in range(6):
-        run = radio("krlf", links=links, seed=seed, drain=400.0)
+    for seed in range(4):
+        run = radio("krlf", links=links, seed=seed)
         assert run.verdicts == ALL_OK
         returns += len([event for event in run.diary.of("return") if event["units"]])
-    assert returns, "some token came back"
+    assert returns > 40, "tokens came back"
 
 
 def test_the_same_seed_gives_the_same_run():
     """To the event."""
-    assert radio("krlf").diary.events == radio("krlf").diary.events
-    assert radio("krlf").diary.events != radio("krlf", seed=9).diary.events
+    first, second, other = (radio("krlf", seed=seed, duration=30.0).diary.events for seed in (1, 1, 9))
+    assert first == second != other
+    assert len(first) > 1000
 
 
 def test_frames_are_counted_apart():
@@ -177,10 +178,11 @@ def test_loss_costs_time_not_correctness():
     assert frames[0.4] > 1.2 * frames[0.0]
 
 
-def test_fading_is_welcome_here():
-    """What ideal links must refuse."""
-    run = radio("rl", radio={"range": 130, "propagation": "nakagami"})
+def test_fading_is_allowed_over_radio_links():
+    """Ideal links must refuse it."""
+    run = radio("rl", radio={"range": 130, "propagation": "nakagami"}, duration=45.0)
     assert run.verdicts == ALL_OK
+    assert run.audit.metrics()["entries"] > 20
 
 
 def test_heights_are_paced_where_radios_are_real():
@@ -197,7 +199,7 @@ def test_heights_are_paced_where_radios_are_real():
 
 
 def test_the_time_limit_depends_on_the_algorithm():
-    """RL's paper assumes a connected network: nobody seals a session under it unless the scenario says so."""
+    """RL's paper assumes a connected network: no session is sealed under it unless the scenario says so."""
     assert RadioChoice().settings(assumes_connected=True).close_timeout is None
     assert RadioChoice(hello=0.5).settings(assumes_connected=False).close_timeout == 10_000_000_000
     assert RadioChoice(close_timeout=3.0).settings(assumes_connected=True).close_timeout == 3_000_000_000
@@ -225,7 +227,7 @@ def test_the_command_line(tmp_path, capsys):
 
 
 def test_a_shared_wire_reads_once_what_any_wire_reads():
-    """The same datagram for the same bytes, and junk is junk every time it is heard."""
+    """The same datagram for the same bytes, and junk is junk every time it is read."""
     shared, plain = SharedWire("a run", ()), Wire("a run", ())
     hello = plain.spell(Datagram(3, 1, Hello(7, ((1, 1), (2, 4)))))
     assert shared.read(hello) == plain.read(hello)
@@ -239,7 +241,7 @@ def test_a_shared_wire_reads_once_what_any_wire_reads():
 def test_nodes_that_take_their_time(crash):
     """What a layer has delivered waits for its agent: it is neither lost with its session nor with its sender."""
     faults = [{"at": 50.0, "kind": "crash", "node": 2}, {"at": 60.0, "kind": "restart", "node": 2}] if crash else []
-    for seed in range(20):
+    for seed in range(20 if crash else 10):
         run = simulate(nodes=5, seed=seed, topology="complete", workload={"rate": 1.0}, warmup=10.0, duration=100.0,
                        drain=200.0, delays={"hop": 0.1, "receive": 0.3}, links={"kind": "radio", "loss": 0.3},
                        algorithm={"name": "krl", "k": 2}, faults=faults)  # fmt: skip
@@ -248,15 +250,15 @@ def test_nodes_that_take_their_time(crash):
             assert run.verdicts == ALL_OK, f"seed {seed}"
 
 
-def test_links_that_nobody_has_found_do_not_count():
+def test_links_that_were_not_found_do_not_count():
     """Every datagram is lost."""
     run = simulate(links={"kind": "radio", "loss": 1.0}, warmup=20.0, duration=100.0, drain=10.0)
     metrics = run.audit.metrics()
     assert (metrics["mean_degree"], metrics["link_changes"]) == (0, 0)
 
 
-def test_what_others_carry_for_a_process_goes_with_it():
-    """A token is on its way by others when its sender crashes: it is told to be lost, and never arrives."""
+def test_relayed_messages_of_a_crashed_process_are_lost():
+    """A token is being relayed by other nodes when its sender crashes: it is reported as lost, and never arrives."""
     faults = [{"at": 30.0, "kind": "crash", "node": 3}, {"at": 30.5, "kind": "restart", "node": 3}]
     run = simulate(nodes=5, seed=154, algorithm="raymond-tree", topology={"kind": "random", "connectivity": 0.5},
                    workload={"rate": 0.2, "cs_time": 0.2}, warmup=10.0, duration=80.0, drain=200.0,

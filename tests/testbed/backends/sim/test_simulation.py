@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from agents.contract import WAITING
+from agents.contract import TICKS, WAITING
 from agents.message import Message
 from agents.rl import ReverseLink
 from testbed.network.graph import Graph
@@ -16,7 +16,7 @@ PAIR = {"nodes": 2, "topology": "complete"}
 
 
 def flights(diary) -> list[float]:
-    """How long every message was on its way."""
+    """How long every message was in transit."""
     sent = {(event["node"], event["peer"], event["id"]): event["t"] for event in diary.of("send")}
     return [event["t"] - sent[event["peer"], event["node"], event["id"]] for event in diary.of("recv")]
 
@@ -85,7 +85,7 @@ def test_the_graph_is_always_connected_and_as_dense():
             (graph.add if event["kind"] == "link_up" else graph.remove)(event["node"], event["peer"])
 
 
-def test_both_ends_hear_of_a_link_at_the_same_instant():
+def test_both_ends_learn_of_a_link_at_the_same_instant():
     """Section 3: LinkUp_i(l) occurs at time t if and only if LinkUp_j(l) does; the same for LinkDown."""
     events = simulate(topology=MOBILE).diary.of("link_up", "link_down")
     for one, other in zip(events[::2], events[1::2], strict=True):
@@ -107,16 +107,16 @@ def test_a_busy_link_falls_when_it_is_empty_and_says_how_late():
 def planned_changes(**keys) -> list[tuple]:
     """Every link change as it is drawn, with its time."""
     run = prepare(topology=MOBILE, **keys)
-    links, drawn = run.world.links, []
+    links, drawn = run.simulation.links, []
     up, down = links.up, links.down
-    links.up = lambda a, b: (drawn.append((run.world.now, "up", a, b)), up(a, b))
-    links.down = lambda a, b: (drawn.append((run.world.now, "down", a, b)), down(a, b))
-    run.world.run_all(lambda share: None)
+    links.up = lambda a, b: (drawn.append((run.simulation.now, "up", a, b)), up(a, b))
+    links.down = lambda a, b: (drawn.append((run.simulation.now, "down", a, b)), down(a, b))
+    run.simulation.run_all(lambda share: None)
     return drawn
 
 
 def test_link_changes_do_not_depend_on_traffic():
-    """The same changes at the same times, whatever the load and the delays: algorithms meet the same world."""
+    """The same changes at the same times, whatever the load and the delays: algorithms meet the same network."""
     quiet = planned_changes(workload={"rate": 0.01})
     assert quiet == planned_changes(workload={"rate": 1.0}, delays={"hop": {"exponential": 2.0}})
     assert len(quiet) > 80
@@ -124,7 +124,7 @@ def test_link_changes_do_not_depend_on_traffic():
 
 def test_repetitions_differ():
     """Every repetition has streams of its own."""
-    graphs = [prepare(repetition=number).world.graph.links() for number in (0, 0, 1)]
+    graphs = [prepare(repetition=number).simulation.graph.links() for number in (0, 0, 1)]
     assert graphs[0] == graphs[1] != graphs[2]
 
 
@@ -132,7 +132,7 @@ def test_repetitions_differ():
 
 
 def test_overheads_keep_the_node_busy():
-    """0.1 to send, 0.8 on the way, 0.1 to receive: asking and being given the token takes 2, as with a hop of 1."""
+    """0.1 to send, 0.8 in transit, 0.1 to receive: asking for the token and getting it takes 2, as with a hop of 1."""
     run = simulate(**PAIR, delays={"send": 0.1, "hop": 0.8, "receive": 0.1}, workload={"rate": 0.01}, duration=500.0)
     waits = [event["t"] for event in run.diary.of("request", "enter")]
     asked = [round(b - a, 9) for a, b in zip(waits[::2], waits[1::2], strict=True)]
@@ -142,11 +142,11 @@ def test_overheads_keep_the_node_busy():
 class Recipient:
     """Takes what arrives in the driver's place."""
 
-    def __init__(self, world, arrivals) -> None:
-        self.world, self.arrivals = world, arrivals
+    def __init__(self, simulation) -> None:
+        self.simulation, self.arrivals = simulation, []
 
     def receive(self, posts) -> None:
-        self.arrivals += [(self.world.now / 10**9, channel.target, number) for channel, _, number, _ in posts]
+        self.arrivals += [(self.simulation.now / TICKS, channel.target, number) for channel, _, number, _ in posts]
 
 
 def test_copies_cost_one_after_the_other():
@@ -154,21 +154,20 @@ def test_copies_cost_one_after_the_other():
     run = prepare(
         nodes=4, topology="complete", delays={"send": 0.5, "hop": 1, "receive": 0.25}, workload={"rate": 1e-9}
     )
-    world = run.world
-    arrivals = []
-    world.links._above = Recipient(world, arrivals)
-    channels = world.driver.channels
-    world.move([(channels[0][target], Message(), number, None) for number, target in enumerate((1, 2, 3, 1), 1)])
-    world.move([(channels[2][1], Message(), 9, None)])
-    world.run(lambda: None)
-    assert arrivals == [(1.75, 1, 1), (2.0, 1, 9), (2.25, 2, 2), (2.75, 3, 3), (3.25, 1, 4)]
+    simulation = run.simulation
+    simulation.links._user = recipient = Recipient(simulation)
+    channels = simulation.driver.channels
+    simulation.move([(channels[0][target], Message(), number, None) for number, target in enumerate((1, 2, 3, 1), 1)])
+    simulation.move([(channels[2][1], Message(), 9, None)])
+    simulation.run(lambda: None)
+    assert recipient.arrivals == [(1.75, 1, 1), (2.0, 1, 9), (2.25, 2, 2), (2.75, 3, 3), (3.25, 1, 4)]
 
 
 # -- when a run ends ---------------------------------------------------------------------------------------------------
 
 
 def test_requests_and_link_changes_stop_at_duration():
-    """And the run goes on until everybody is served."""
+    """And the run goes on until every request is served."""
     run = simulate(topology=MOBILE, workload={"rate": 1.0}, duration=100.0)
     assert max(event["t"] for event in run.diary.of("request")) <= 100
     assert max(event["t"] for event in run.diary.of("link_up")) <= 105, "only links that were busy come later"
@@ -188,17 +187,17 @@ def test_requests_stop_after_enough_entries():
 
 
 def test_drain_ends_a_run_that_does_not():
-    """Somebody stays in its critical section for longer than `drain` allows the others to wait."""
+    """A node stays in its critical section for longer than `drain` allows the others to wait."""
     run = simulate(workload={"rate": 1.0, "cs_time": 500.0}, drain=77.0)
     assert run.diary.events[-1]["reason"] == "drain expired"
     assert run.diary.events[-1]["t"] == 377
 
 
 def test_a_run_whose_token_is_lost_ends_at_once():
-    """A component without a token never falls silent; nobody in it can be served, and all are excused."""
+    """A component without a token sends without end; no node in it can be served, and all are excused."""
     faults = [{"at": 50.0, "kind": "lose", "holder": True}]
     run = simulate(faults=faults, drain=77.0)
-    assert run.diary.events[-1]["reason"] == "nobody is left who could be served"
+    assert run.diary.events[-1]["reason"] == "no pending request can be served"
     assert run.diary.events[-1]["t"] == 300
     cut_off = run.diary.of("partition")[-1]
     assert cut_off["cut_off"] == list(range(10))
@@ -208,7 +207,7 @@ def test_a_run_whose_token_is_lost_ends_at_once():
 
 
 def test_a_request_that_could_have_been_served_is_not_excused():
-    """With the token in its component, an open request at the end of `drain` is starvation."""
+    """With the token in its component, a request pending at the end of `drain` is starvation."""
     run = simulate(workload={"rate": 1.0, "cs_time": 50.0}, drain=10.0)
     assert run.verdicts["starvation"] == "failed"
     assert run.verdicts["safety"] == run.verdicts["conservation"] == "ok"

@@ -1,36 +1,43 @@
-"""Runs of real processes for tests, and what is known of processes from outside."""
+"""Runs of real processes for tests, and what is known of processes from outside.
+
+A run takes real time, so scenarios are short. How much is done in that time depends on how busy the machine is: tests
+check what holds at any speed. `drain` may be long: a run ends as soon as every request is served.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from testbed.experiments.run_directory import PROJECT
+from testbed.checkout import PROJECT
+from tests.testbed.tiny import interruptible
 
 MOBILE: dict[str, Any] = {
     "name": "mobile",
     "algorithm": {"name": "rl"},
     "nodes": 10,
     "topology": {"kind": "geometric"},
-    "time_unit": 0.2,
+    "time_unit": 0.1,
     "area": [300, 300],
     "placement": "uniform",
-    "mobility": {"kind": "random-waypoint", "speed": [2, 6]},
+    "mobility": {"kind": "random-waypoint", "speed": [4, 12]},
     "radio": {"range": 150},
     "links": {"kind": "radio", "loss": 0.2, "duplicate": 0.05, "hello": 1.0},
     "delays": {"hop": {"uniform": [0.01, 0.1]}},
     "workload": {"rate": 0.1, "cs_time": 0.2},
     "warmup": 5.0,
-    "duration": 60.0,
-    "drain": 150.0,
+    "duration": 40.0,
+    "drain": 300.0,
     "backend": "loopback",
 }
 LINE: dict[str, Any] = {
@@ -43,8 +50,8 @@ LINE: dict[str, Any] = {
     "delays": {"hop": 0.05},
     "workload": {"rate": 0.2, "cs_time": 0.2},
     "warmup": 6.0,
-    "duration": 80.0,
-    "drain": 100.0,
+    "duration": 30.0,
+    "drain": 1200.0,
     "backend": "loopback",
 }
 
@@ -57,8 +64,8 @@ def write(folder: Path, scenario: dict[str, Any]) -> Path:
 
 
 def start(folder: Path, scenario: dict[str, Any], **environment: str) -> subprocess.Popen[str]:
-    """`testbed run` as a user starts it from a terminal: the leader of its process group."""
-    command = [sys.executable, "-m", "testbed.cli.main", "run", str(write(folder, scenario)), "--out", str(folder / "runs")]
+    """`testbed run` as a user starts it from a terminal: the leader of its process group, and Ctrl-C interrupts it."""
+    command = [sys.executable, "-m", "testbed.cli", "run", str(write(folder, scenario)), "--out", str(folder / "runs")]
     return subprocess.Popen(
         command,
         cwd=PROJECT,
@@ -66,6 +73,7 @@ def start(folder: Path, scenario: dict[str, Any], **environment: str) -> subproc
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         process_group=0,
+        preexec_fn=interruptible,
         env={**os.environ, **environment},
     )
 
@@ -76,21 +84,35 @@ def run_directory(folder: Path) -> Path:
     return found
 
 
+def events(run: Path, *kinds: str) -> list[dict[str, Any]]:
+    """The events of some kinds in the log of a run's first repetition."""
+    lines = (run / "rep-000" / "events.jsonl").read_text().splitlines()
+    return [event for event in map(json.loads, lines) if event["kind"] in kinds]
+
+
+def check_requests(run: Path) -> None:
+    """There were requests, and each was served or is logged as pending at the end. Not for runs with crashes."""
+    count = Counter(event["kind"] for event in events(run, "request", "enter", "evict", "exit", "pending"))
+    assert count["request"] > 0
+    assert count["request"] == count["exit"] + count["pending"]
+    assert count["enter"] == count["exit"] + count["evict"]
+
+
 def wait_for(is_so: Callable[[], Any], seconds: float = 20.0) -> Any:
-    """What `is_so` says, once it says anything."""
+    """What `is_so` returns, once that is true."""
     give_up = time.monotonic() + seconds
     while time.monotonic() < give_up:
         found = is_so()
         if found:
             return found
         time.sleep(0.02)
-    raise AssertionError("waited in vain")
+    raise AssertionError(f"not so after {seconds:g} s")
 
 
 def processes(folder: Path) -> dict[str, int]:
-    """The processes of runs in a folder: station-3, nursery, medium; by name.
+    """The processes of runs in a folder, by name: station-3, fork-server, medium.
 
-    They are known by what they have open: their outputs are in the run directory.
+    They are recognised by their standard error, which is a file in the run directory.
     """
     found = {}
     for entry in Path("/proc").iterdir():
@@ -98,7 +120,7 @@ def processes(folder: Path) -> dict[str, int]:
             continue
         try:
             name, output = (entry / "comm").read_text().strip(), os.readlink(entry / "fd" / "2")
-        except OSError:  # it has gone meanwhile
+        except OSError:  # it has ended meanwhile
             continue
         if output.startswith(str(folder)):
             found[name] = int(entry.name)
@@ -106,7 +128,7 @@ def processes(folder: Path) -> dict[str, int]:
 
 
 def has_begun(folder: Path) -> bool:
-    """Whether critical sections are being entered, and the orchestrator has heard of some."""
+    """Whether critical sections are being entered, and the orchestrator has read of some."""
     return any(log.read_text().count('"enter"') >= 3 for log in folder.glob("runs/*/rep-000/events.jsonl"))
 
 

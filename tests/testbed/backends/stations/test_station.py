@@ -8,13 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from testbed.runtime.initial_state import Beginning
-from testbed.scenario.schema import Scenario
+from testbed.backends.loopback.transport import LOOPBACK, LoopbackTransport
+from testbed.backends.repetition import Repetition
 from testbed.backends.stations.control import Control
 from testbed.backends.stations.station import Station
-from testbed.backends.stations.transport import LOOPBACK, LoopbackTransport, udp_socket
+from testbed.backends.stations.transport import udp_socket
 from testbed.randomness import Streams
+from testbed.scenario.schema import Scenario
 from tests.testbed.backends.stations.stage import LINE
+
+TIMEOUT_S = 30.0
 
 
 @pytest.fixture
@@ -25,7 +28,7 @@ def medium() -> Iterator[socket.socket]:
 
 
 def heard(medium: socket.socket) -> int:
-    """How many datagrams have come in since the last time."""
+    """How many datagrams have arrived since the last call."""
     count = 0
     while True:
         try:
@@ -35,25 +38,28 @@ def heard(medium: socket.socket) -> int:
         count += 1
 
 
-def test_a_station_that_has_said_its_end_is_silent(tmp_path: Path, medium: socket.socket):
-    """What it does after that is in nobody's account."""
+def test_a_station_that_has_sent_its_last_report_is_silent(tmp_path: Path, medium: socket.socket):
+    """What it did after that would be in no log."""
     (tmp_path / "nodes").mkdir()
-    beginning = Beginning(Scenario.model_validate({**LINE, "time_unit": 0.02}), Streams(1, 0))
+    repetition = Repetition(Scenario.model_validate({**LINE, "time_unit": 0.02}), Streams(1, 0))
     ours, theirs = Control.pair()
     transport = LoopbackTransport(medium.getsockname()[1])
 
-    async def live() -> tuple[int, int]:
-        life = asyncio.create_task(Station(beginning, 1, 1, transport, theirs, tmp_path).live())
-        ours.send({"do": "start", "epoch": time.monotonic_ns()})
-        await asyncio.sleep(0.2)
-        ours.send({"do": "finish"})
-        assert await life == 0
-        before = heard(medium)
-        await asyncio.sleep(0.2)  # as if the process were slow to go
-        return before, heard(medium)
+    async def sends_twice() -> None:
+        for _ in range(2):
+            while not heard(medium):
+                await asyncio.sleep(0.005)
 
-    before, after = asyncio.run(live())
-    assert before > 3, "or the silence means nothing"
-    assert after == 0
+    async def follow() -> int:
+        exits = asyncio.create_task(Station(repetition, 1, 1, transport, theirs, tmp_path).run())
+        ours.send({"do": "start", "epoch": time.monotonic_ns()})
+        await asyncio.wait_for(sends_twice(), TIMEOUT_S)  # or the silence later on would prove nothing
+        ours.send({"do": "finish"})
+        assert await exits == 0
+        heard(medium)
+        await asyncio.sleep(0.2)  # as if the process were slow to exit; ten hellos would be due
+        return heard(medium)
+
+    assert asyncio.run(follow()) == 0
     ours.close()
     theirs.close()

@@ -1,4 +1,4 @@
-"""Logs put together while they are being written."""
+"""Logs merged while they are being written."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ def times(timeline: Timeline, now: int) -> list[int]:
 
 
 def test_only_what_is_complete_is_passed_on(tmp_path):
-    """Up to the clock that has come least far, ours included."""
+    """Up to the earliest of all clocks, ours included."""
     timeline = Timeline()
     timeline.tails = [a, b] = [tail(tmp_path, "a", 1, 4, 9), tail(tmp_path, "b", 2, 3, 8)]
     a.clock, b.clock = 9, 3
@@ -33,7 +33,7 @@ def test_only_what_is_complete_is_passed_on(tmp_path):
 
 
 def test_a_clock_that_stands_still_holds_everything_up(tmp_path):
-    """It might still have something to say of an earlier time."""
+    """Its log might still get events of an earlier time."""
     timeline = Timeline()
     timeline.tails = [a, b] = [tail(tmp_path, "a", 1, 2), tail(tmp_path, "missing")]
     a.clock = 50
@@ -43,7 +43,7 @@ def test_a_clock_that_stands_still_holds_everything_up(tmp_path):
 
 
 def test_a_line_that_is_not_whole_waits(tmp_path):
-    """For the rest of it."""
+    """It is read when its rest has been written."""
     timeline, path = Timeline(), tmp_path / "a"
     path.write_text(line(1) + line(2)[:5])
     timeline.tails = [a] = [LogTail(path)]

@@ -1,0 +1,139 @@
+"""One repetition of a scenario, as the objects that the engine needs.
+
+The engine (`testbed.runtime`, `testbed.network`, the models) does not know scenarios. Here a scenario becomes a graph,
+a geometry, agents, a load and link changes, the same for every backend and for a replay.
+"""
+
+from __future__ import annotations
+
+from agents.contract import Agent
+from analysis.events import VERSION
+from analysis.listener import Listener
+from testbed.durations import to_ticks
+from testbed.errors import InputError
+from testbed.event_queue import Scheduler
+from testbed.link.settings import LinkSettings
+from testbed.mobility.area import Area
+from testbed.network import graph
+from testbed.network.geometry import Geometry
+from testbed.network.interfaces import Links
+from testbed.network.link_changes import PoissonChanges, RangeChanges
+from testbed.pairs import link_of
+from testbed.radio.air import Air
+from testbed.radio.datagram_loss import DatagramLoss
+from testbed.randomness import Streams
+from testbed.runtime.application import Application
+from testbed.runtime.initial_state import InitialState
+from testbed.scenario.links import RadioChoice
+from testbed.scenario.schema import Scenario
+from testbed.scenario.topology import ExplicitTopology, GeometricTopology, RandomTopology
+
+
+class Repetition:
+    """What a backend starts from."""
+
+    def __init__(self, scenario: Scenario, streams: Streams) -> None:
+        self.scenario = scenario
+        self.streams = streams
+        self.geometry = make_geometry(scenario, streams) if is_geometric(scenario) else None
+        """Where nodes are at any time, if they have places."""
+        self.graph = _initial_graph(scenario, streams, self.geometry)
+        """The network at time 0. It belongs to the caller, which may change it as links come and go."""
+        choice = scenario.algorithm
+        self.initial_state = InitialState(
+            choice.name,
+            choice.agent,
+            choice.parameters,
+            self.graph,
+            streams,
+            has_links=not isinstance(scenario.links, RadioChoice),
+        )
+
+    def agent(self, node: int) -> Agent:
+        """The agent of a node in its first incarnation."""
+        return self.initial_state.agent(node)
+
+    def application(self, node: int, incarnation: int = 1) -> Application:
+        """The application of a node; a later incarnation does not draw the same times again."""
+        streams = Streams(self.streams.seed, self.streams.repetition, incarnation)
+        return Application(node, self.scenario.workload.load(), streams)
+
+    def link_changes(self, queue: Scheduler, links: Links) -> PoissonChanges | RangeChanges:
+        """What changes the links besides faults, carried out on `links` as time passes."""
+        topology = self.scenario.topology
+        if self.geometry is not None:
+            return RangeChanges(queue, links, self.graph, self.geometry.crossings(), time_unit=self.scenario.time_unit)
+        rate, reading = 0.0, "text"
+        if isinstance(topology, RandomTopology):
+            rate, reading = topology.link_change_rate, topology.reading
+        return PoissonChanges(queue, links, self.graph, rate, reading, self.streams.of("link changes"))
+
+    # -- links over radio --------------------------------------------------------------------------------------------
+
+    @property
+    def radio_links(self) -> RadioChoice:
+        """The scenario's links, where they are over radio."""
+        assert isinstance(self.scenario.links, RadioChoice), "the scenario's links are not over radio"
+        return self.scenario.links
+
+    def link_settings(self) -> LinkSettings:
+        """The settings of every node's link layer."""
+        return self.radio_links.settings(self.scenario.algorithm.agent.assumes_connected)
+
+    def wire_name(self) -> str:
+        """Tells the datagrams of this repetition from those of any other."""
+        return f"{self.scenario.name}/{self.streams.seed}/{self.streams.repetition}"
+
+    def datagram_loss(self) -> DatagramLoss:
+        """Decides which datagrams are lost or doubled, and how long they take."""
+        links, geometry = self.radio_links, self.geometry
+        return DatagramLoss(
+            links.loss,
+            links.duplicate,
+            self.scenario.delays.hop.sampler(self.streams.of("delay")),
+            self.streams.of("medium"),
+            None if geometry is None else (geometry.trajectories, geometry.air),
+        )
+
+    # -- the log -----------------------------------------------------------------------------------------------------
+
+    def log_start(self, listener: Listener, units: list[int], links: list[list[int]]) -> None:
+        """The first event of the repetition: the units that every node holds, and the links that there are."""
+        scenario, choice = self.scenario, self.scenario.algorithm
+        listener.start(
+            0, None, VERSION, scenario.trace, choice.agent.needs.value, isinstance(scenario.links, RadioChoice),
+            choice.agent.assumes_connected, choice.agent.capacity(choice.parameters), to_ticks(scenario.warmup), units,
+            links,
+        )  # fmt: skip
+
+
+def is_geometric(scenario: Scenario) -> bool:
+    """Whether nodes have places."""
+    return isinstance(scenario.topology, GeometricTopology)
+
+
+def make_geometry(scenario: Scenario, streams: Streams) -> Geometry:
+    """Where the nodes of a scenario with places are in one repetition."""
+    assert isinstance(scenario.topology, GeometricTopology)
+    assert scenario.radio is not None, "a geometric topology has a radio"
+    assert scenario.mobility is not None, "a geometric topology has a mobility"
+    area, starts, seconds = scenario.area or Area(0.0, 0.0), None, (scenario.duration or 0.0) * scenario.time_unit
+    if scenario.placement is not None:
+        starts = scenario.placement.positions(scenario.nodes, area, streams.of("placement"))
+    trajectories = scenario.mobility.trajectories(starts, scenario.nodes, area, seconds, streams)
+    try:
+        air, hysteresis = Air(scenario.radio, streams), scenario.topology.hysteresis
+        return Geometry(trajectories, air, seconds=seconds, hysteresis=hysteresis)
+    except InputError as error:
+        raise InputError(f"{scenario.name}: {error}") from None
+
+
+def _initial_graph(scenario: Scenario, streams: Streams, geometry: Geometry | None) -> graph.Graph:
+    topology, nodes = scenario.topology, scenario.nodes
+    if geometry is not None:
+        return graph.Graph(nodes, geometry.crossings().initial_links())
+    if isinstance(topology, RandomTopology):
+        return graph.random_connected(nodes, topology.links(nodes), streams.of("topology"))
+    if isinstance(topology, ExplicitTopology):
+        return graph.Graph(nodes, (link_of(a, b) for a, b in topology.links))
+    return graph.complete(nodes)
