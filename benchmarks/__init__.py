@@ -1,1 +1,1 @@
-"""What the testbed costs, and against what. See README.md beside this file."""
+"""What the testbed costs, compared with other programs. See README.md beside this file."""

@@ -1,4 +1,4 @@
-"""A bare heap: what planning and taking out events costs at the very least, with nothing happening at any of them."""
+"""A bare heap: the least that planning and taking out events can cost, with nothing happening at any of them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from itertools import count
 from random import Random
 from time import process_time
 
-from analysis.events import TICKS
+from agents.contract import TICKS
 from benchmarks.testbed_rl import SEED
 
 
 def run(events: int, pending: float) -> float:
     """Take out an event and plan another, so many times, with so many planned at all times; returns seconds.
 
-    The entries look like the simulator's: (t, ticket, what, its arguments). As there, each has arguments of its own,
-    made when it is planned, since no two events of a run have the same: three, because an event that is a message must
-    tell who receives what from whom. Delays are drawn before the clock starts.
+    The entries look like the simulator's: (t, ticket, function, arguments). As there, each has its own arguments, made
+    when it is planned, because no two events of a run have the same ones. There are three, as for a message: receiver,
+    sender and the message. Delays are drawn before the clock starts.
     """
     rng = Random(SEED)
     delays = [round(rng.expovariate(1.0) * TICKS) for _ in range(events)]

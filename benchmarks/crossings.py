@@ -1,8 +1,8 @@
-"""How fast links are worked out from trajectories: `python -m benchmarks.crossings [--json] [--quick]`.
+"""How fast links are computed from trajectories: `python -m benchmarks.crossings [--json] [--quick]`.
 
 Random waypoint (1 to 5 m/s, no pauses) at constant density, so that the area grows with the number of nodes. Each row
-is measured in a process of its own (`--nodes N`). The smaller ones are also done by brute force: all pairs, all legs
-they have in common, without a grid. Both must find the same crossings, or there is no table.
+is measured in a process of its own (`--nodes N`). The smaller ones are also computed by brute force: all pairs, without
+a grid. Both must find the same crossings, or there is no table.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ T = TypeVar("T")
 SEED = 1
 RANGE_M = 100.0
 NODES_IN_RANGE = 7.0
-"""If they were evenly spread. Random waypoint crowds them in the middle, so the mean degree is 9 or more."""
+"""If nodes were evenly spread. With random waypoint they are denser in the middle, so the mean degree is 9 or more."""
 SPEEDS_M_PER_S = (1.0, 5.0)
 SIZES = (100, 300, 1_000, 3_000)
 DURATION_S = 1_000.0
 BRUTE_FORCE_UP_TO = 1_000  # nodes
 REPEAT = 3
 COLUMNS = {
-    # what a column of the table is called, and how it is written
+    # the heading of a column of the table, and the format of its values
     "n": ("n", "{:,}"),
     "side_m": ("side, m", "{:,.0f}"),
     "mean_degree": ("mean degree", "{:.1f}"),
@@ -49,7 +49,7 @@ COLUMNS = {
 
 
 class WrongCrossings(Exception):
-    """Brute force found others."""
+    """Brute force found other crossings."""
 
 
 def random_waypoint(rng: Random, *, side_m: float, duration_s: float) -> Trajectory:
@@ -134,21 +134,21 @@ def measure(nodes: int, duration_s: float, with_brute_force: bool) -> dict[str, 
 
 
 def timed(work: Callable[[], T]) -> tuple[float, T]:
-    """How many seconds some work takes, and what comes out."""
+    """How many seconds some work takes, and its result."""
     began = process_time()
-    outcome = work()
-    return process_time() - began, outcome
+    result = work()
+    return process_time() - began, result
 
 
 def mean_degree(crossings: Crossings, nodes: int, duration_s: float) -> float:
-    """Links per node and time, from what the links that form and fall add and take away until the end."""
+    """The mean over nodes and time: a link that forms adds the time that is left, one that fails subtracts it."""
     link_seconds = len(crossings.initial_links()) * duration_s
     link_seconds += sum((1 if up else -1) * (duration_s - t) for t, _, _, up in crossings)
     return 2.0 * link_seconds / (nodes * duration_s)
 
 
 def check_agreement(found: list[Crossing], expected: list[Crossing]) -> None:
-    """Refuse to compare programs that do not find the same."""
+    """Refuse to compare programs that do not find the same crossings."""
     by_pair = [sorted((a, b, t, up) for t, a, b, up in crossings) for crossings in (found, expected)]
     for ours, theirs in itertools.zip_longest(*by_pair):
         same = ours and theirs and ours[:2] == theirs[:2] and ours[3] == theirs[3] and abs(ours[2] - theirs[2]) < 1e-6

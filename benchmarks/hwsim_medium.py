@@ -3,11 +3,10 @@
     python -m benchmarks.hwsim_medium [--stations N] [--seconds S] [--rounds R] [--move]
 
 Needs root and a kernel with mac80211_hwsim; meant for the guest. Two stations send each other datagrams of 100 bytes as
-fast as they are answered, while all others are in reach and hear the broadcast that one in ten of them is. Compared
-are the medium (`radio`), a loop that takes attributes apart one by one and sends one message after the other (`bare`),
-and one that reads and packs frames with the medium's own functions and sends to all receivers at once (`tight`). The
-loops forward and do nothing else: no radio module, no airtime, no clock, no counts. All are measured in turns, in one
-run.
+fast as they are answered. One in ten is a broadcast, which all other stations hear. Three programs are compared: the
+medium (`radio`), a loop that parses attributes one by one and sends one message after the other (`bare`), and a loop
+that reads and packs frames with the medium's own functions and sends to all receivers at once (`tight`). The loops
+forward and do nothing else: no radio module, no airtime, no clock, no counts. All are measured in turns, in one run.
 """
 
 from __future__ import annotations
@@ -23,22 +22,22 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from testbed.network.geometry import Geometry
-from testbed.backends.hwsim import messages
-from testbed.backends.hwsim import netlink
+from testbed.backends.hwsim import messages, netlink
 from testbed.backends.hwsim.medium import MediumProcess, Plan, register
 from testbed.backends.hwsim.names import PORT, address, broadcast_address
 from testbed.backends.hwsim.radios import Radios
-from testbed.scenario.schema import Scenario, loads
-from testbed.randomness import Streams
+from testbed.backends.repetition import make_geometry
 from testbed.processes import die_with_parent
+from testbed.randomness import Streams
+from testbed.scenario.loader import loads
+from testbed.scenario.schema import Scenario
 
 _BROADCAST_EVERY = 10
-_PATIENCE_S = 0.5
+_TIMEOUT_S = 0.5
 
 
 class Bare:
-    """The loop that does nothing but forward, in a process of its own."""
+    """A loop that only forwards, in a process of its own."""
 
     def __init__(self, radios: Radios, forward: Callable[[socket.socket, int, Radios], None]) -> None:
         self._radios = radios
@@ -61,7 +60,7 @@ class Bare:
         self._wire.close()
 
     def finish(self) -> dict[str, Any]:
-        """What it measured."""
+        """End it; returns what it measured."""
         os.kill(self._pid, signal.SIGTERM)
         report: dict[str, Any] = json.loads(self._report.recv(1 << 16))
         return report
@@ -82,7 +81,11 @@ def _bare(wire: socket.socket, family: int, radios: Radios) -> None:
         if data[16] != messages.FRAME:
             continue
         found = netlink.attributes_of(data, 20)
-        frame, transmitter, tries = found[messages.ATTR_FRAME], found[messages.ADDR_TRANSMITTER], found[messages.TX_INFO]
+        frame, transmitter, tries = (
+            found[messages.ATTR_FRAME],
+            found[messages.ADDR_TRANSMITTER],
+            found[messages.TX_INFO],
+        )
         for mac in radios.addresses:
             if mac == frame[4:10] or (frame[4] & 1 and mac != transmitter):
                 heard = netlink.generic(
@@ -95,7 +98,7 @@ def _bare(wire: socket.socket, family: int, radios: Radios) -> None:
                 )
                 wire.send(netlink.message(family, netlink.REQUEST, heard))
         flags = int.from_bytes(found[messages.FLAGS], "little") | messages.WAS_ACKED
-        told = netlink.generic(
+        status = netlink.generic(
             messages.TX_INFO_FRAME,
             netlink.attribute(messages.ADDR_TRANSMITTER, transmitter),
             netlink.attribute(messages.FLAGS, netlink.u32(flags)),
@@ -103,7 +106,7 @@ def _bare(wire: socket.socket, family: int, radios: Radios) -> None:
             netlink.attribute(messages.TX_INFO, tries),
             netlink.attribute(messages.COOKIE, found[messages.COOKIE]),
         )
-        wire.send(netlink.message(family, netlink.REQUEST, told))
+        wire.send(netlink.message(family, netlink.REQUEST, status))
         _measured["frames"] += 1
 
 
@@ -135,7 +138,7 @@ def _exchange(radios: Radios, seconds: float) -> float:
     for one in (a, b):
         one.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
         one.bind(("", PORT))
-        one.settimeout(_PATIENCE_S)
+        one.settimeout(_TIMEOUT_S)
     own, trips, began = {a: address(0), b: address(1)}, 0, time.monotonic()
     while time.monotonic() - began < seconds:
         to = broadcast_address() if trips % _BROADCAST_EVERY == 0 else address(1)
@@ -145,7 +148,7 @@ def _exchange(radios: Radios, seconds: float) -> float:
             _receive(b, text, own[b])
             b.sendto(text, (address(0), PORT))
             _receive(a, text, own[a])
-        except TimeoutError:  # the first frame of a station makes it known, and is dropped by the kernel
+        except TimeoutError:  # the kernel drops the first frame of a station that it does not know yet
             continue
         trips += 1
     a.close()
@@ -202,11 +205,11 @@ def main() -> None:
     parser.add_argument("--stations", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--move", action="store_true", help="nodes walk about, so that powers change")
+    parser.add_argument("--move", action="store_true", help="nodes move, so that received powers change")
     options = parser.parse_args()
     scenario = _scenario(options.stations, options.move)
     assert scenario.radio is not None
-    geometry = Geometry(scenario, Streams(1, 0))
+    geometry = make_geometry(scenario, Streams(1, 0))
     ratios = []
     with Radios(f"bench{os.getpid()}", options.stations, scenario.radio) as radios:
         for _ in range(options.rounds):

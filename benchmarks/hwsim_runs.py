@@ -1,9 +1,9 @@
 """Whole runs on virtual radios: `python -m benchmarks.hwsim_runs [--json] [--out DIR]`.
 
-From the command to the first entry into a critical section, once everything is cached; ten mobile stations at a time
-unit of half a second and thirty at one of three: how late the medium was, and whether the checks held. Where this
-machine's kernel has no virtual radios the runs are in a guest, which is what is measured then. Last, what the medium
-costs by itself (`hwsim_medium.py`), in the same place.
+It measures the time from the command to the first entry into a critical section, once everything is cached; then ten
+mobile stations with a time unit of half a second and thirty with one of three seconds: how late the medium was, and
+whether the checks held. If this machine's kernel has no virtual radios, the runs are in a guest, and the guest is
+measured. Last, what the medium costs by itself (`hwsim_medium.py`), in the same place.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from pathlib import Path
 from typing import Any
 
 from testbed.backends.hwsim import backend
+from testbed.checkout import PROJECT
 from testbed.guest.host import Guest
-from testbed.experiments.run_directory import PROJECT
 
 LINE, TEN, THIRTY = "smoke/radio/line", "worlds/radio-ten", "worlds/radio-thirty"
 
 
 def run(name: str, out: Path, *more: str) -> tuple[Path, dict[str, Any]]:
-    """`testbed run` as a user calls it; the run directory and what it printed."""
+    """`testbed run` as a user calls it; returns the run directory and the printed document."""
     scenario = PROJECT / "scenarios" / f"{name}.yaml"
-    command = [sys.executable, "-m", "testbed.cli.main", "run", str(scenario), "--backend", "hwsim", "--json"]
+    command = [sys.executable, "-m", "testbed.cli", "run", str(scenario), "--backend", "hwsim", "--json"]
     done = subprocess.run([*command, "--out", str(out), *more], cwd=PROJECT, capture_output=True, text=True)
     if not done.stdout:
         raise SystemExit(done.stderr.strip())
@@ -38,7 +38,7 @@ def run(name: str, out: Path, *more: str) -> tuple[Path, dict[str, Any]]:
 
 
 def first_entry_s(out: Path) -> dict[str, Any]:
-    """Seconds from the command to the first entry; what of them the guest, the stations and the warmup took."""
+    """Seconds from the command to the first entry, and how many of them passed before the run began."""
     run(LINE, out, "--set", "duration=8", "--set", "drain=10")  # fills the caches
     called = time.time()
     path, document = run(LINE, out, "--set", "drain=10")
@@ -55,20 +55,19 @@ def first_entry_s(out: Path) -> dict[str, Any]:
 
 
 def verdicts(document: dict[str, Any]) -> dict[str, str]:
-    """Every check's."""
+    """The verdict of every check."""
     return {name: check["verdict"] for name, check in document["checks"].items()}
 
 
-def kept_time(name: str, out: Path) -> dict[str, Any]:
+def lateness(name: str, out: Path) -> dict[str, Any]:
     """How late the medium was in a run."""
     path, document = run(name, out)
-    said = json.loads((path / "rep-000" / "nodes" / "ends.json").read_text())["medium"]
-    seconds = document["metrics"]["time"]["mean"]
+    report = json.loads((path / "rep-000" / "nodes" / "ends.json").read_text())["medium"]
     return {
-        "lateness_ms": said["lateness_ms"],
-        "frames": said["frames"],
-        "medium_cpu_s": said["cpu_s"],
-        "time_units": seconds,
+        "lateness_ms": report["lateness_ms"],
+        "frames": report["frames"],
+        "medium_cpu_s": report["cpu_s"],
+        "time_units": document["metrics"]["time"]["mean"],
         "entries": document["metrics"]["entries"]["mean"],
         "checks": verdicts(document),
     }
@@ -91,12 +90,12 @@ def medium() -> list[str]:
 
 def measure(out: Path) -> dict[str, Any]:
     """Everything, ready for JSON."""
-    runs = {"line": first_entry_s(out), "ten": kept_time(TEN, out), "thirty": kept_time(THIRTY, out)}
+    runs = {"line": first_entry_s(out), "ten": lateness(TEN, out), "thirty": lateness(THIRTY, out)}
     return {**runs, "medium": medium()}
 
 
 def render(found: dict[str, Any]) -> str:
-    """As text."""
+    """The results as text."""
     line = found["line"]
     lines = [
         f"first entry {line['first_entry_s']:.1f} s after the command, {line['until_the_run_began_s']:.1f} s of which "

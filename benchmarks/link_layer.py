@@ -14,13 +14,14 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
-from analysis.audit import Live, LiveAudit
+from analysis.audit import BatchedAudit
 from analysis.metrics import summarise
 from analysis.tables import Table, number
 from benchmarks.testbed_rl import WrongRun
 from testbed.backends.sim.simulation import Simulation
-from testbed.scenario.schema import Scenario, load
 from testbed.randomness import Streams
+from testbed.scenario.loader import load
+from testbed.scenario.schema import Scenario
 
 SCENARIO = Path(__file__).parents[1] / "scenarios/worlds/layer-cost.yaml"
 ALGORITHMS = {"rl": "rl", "krl": "{name: krl, k: 2}", "krlf": "{name: krlf, k: 2}", "raymond-tree": "raymond-tree"}
@@ -34,7 +35,7 @@ def measure(quick: bool) -> list[dict[str, Any]]:
         ideal_cpu = None
         for kind, overrides in LINKS.items():
             print(f"{name}, {kind}", file=sys.stderr, flush=True)
-            shorter = ["duration=60", "repeat=1"] if quick else []
+            shorter = ["duration=20", "repeat=1"] if quick else []
             scenario = load(SCENARIO, [f"algorithm={algorithm}", "trace=metrics", *overrides, *shorter])
             repetitions, cpu_s = zip(*(run(scenario, number) for number in range(scenario.repeat)), strict=True)
             metrics, cpu = summarise(list(repetitions)), sum(cpu_s) / len(cpu_s)
@@ -57,9 +58,9 @@ def measure(quick: bool) -> list[dict[str, Any]]:
 
 
 def run(scenario: Scenario, number: int) -> tuple[dict[str, Any], float]:
-    """One repetition, judged: what it measured, and the processor time it took, without its set-up."""
-    audit = LiveAudit()
-    simulation = Simulation(scenario, Streams(scenario.seed, number), Live(audit))
+    """One repetition, judged: its metrics, and the processor time it took, without its set-up."""
+    audit = BatchedAudit()
+    simulation = Simulation(scenario, Streams(scenario.seed, number), audit)
     gc.collect()
     began = process_time()
     simulation.run_all(lambda share: None)
@@ -71,7 +72,7 @@ def run(scenario: Scenario, number: int) -> tuple[dict[str, Any], float]:
 
 
 def as_text(rows: list[dict[str, Any]]) -> str:
-    """The rows for people."""
+    """The rows as text."""
     header = ("algorithm", "links", "waiting time", "messages per CS", "frames per CS", "of which", "CPU, s", "times")
     lines = []
     for row in rows:

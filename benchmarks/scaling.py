@@ -15,10 +15,10 @@ from benchmarks import bare_heap, testbed_rl
 EVENTS = 60_000
 DEGREE = 6
 NETWORK_RATE = 0.05
-"""Requests per time unit in the whole network: light enough for the largest to keep up with, so nearly every node is
-thinking and has an event planned."""
+"""Requests per time unit in the whole network: few enough for the largest to serve, so nearly every node is thinking
+and has an event planned."""
 EVENTS_PER_UNIT = {30: 0.75, 300: 1.75, 1_000: 2.4, 10_000: 2.65}
-"""What that load makes of each size, to choose durations that give all sizes about as many events."""
+"""Events that this load causes in each size, to choose durations that give all sizes about as many events."""
 SIZES = tuple(EVENTS_PER_UNIT)
 CHANGE_SHARE = 0.01  # link changes per event
 REPEAT = 3

@@ -2,7 +2,7 @@
 
 Three programs do the same work in turn, in one process, and the best time of each counts: RL on the testbed's
 simulator with all checks, RL written for SimPy without any, and a bare heap with as many events. Then the simulator
-alone on larger networks, each in a process of its own. README.md says more.
+alone is measured on larger networks, each in a process of its own. README.md has the details.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from testbed.scenario.schema import Scenario
 TOLERANCE = 0.02
 """By how much the programs' counts of events may differ."""
 COLUMNS = {
-    # what a column of the table is called, and how it is written
+    # the heading of a column of the table, and the format of its values
     "n": ("n", "{:,}"),
     "link_change_rate": ("link changes per unit", "{:.4f}"),
     "duration": ("time units", "{:,}"),
@@ -101,12 +101,12 @@ def scale(sizes: tuple[int, ...], events: int) -> list[dict[str, Any]]:
 
 
 def say(text: str) -> None:
-    """Progress."""
+    """Print progress."""
     print(text, file=sys.stderr, flush=True)
 
 
 def as_text(document: dict[str, Any]) -> str:
-    """The document for people."""
+    """The document as text."""
     speed, results = document["events_per_second"], document["results"]
     lines = [f"RL, 30 nodes, load 1, {document['events']['testbed']:,} events, {document['pending']:.1f} planned", ""]
     for name in speed:

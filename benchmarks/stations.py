@@ -1,9 +1,9 @@
 """What stations cost: `python -m benchmarks.stations [--json] [--quick]`.
 
-Two stations that answer every message at once, each a process with a driver, an agent, a link layer and a log, on UDP
-sockets that face each other, against two processes that bounce datagrams with asyncio and do nothing else; as many on
-their way at a time. Then a hundred stations on `loopback`, started and idle: how long until all run, and what memory
-each has for itself (its share of what it shares with others, by the kernel's count).
+Two stations that answer every message at once, each a process with a driver, an agent, a link layer and a log, over two
+UDP sockets, are compared with two processes that only bounce datagrams with asyncio, with as many in transit. Then a
+hundred stations on `loopback` are started and left idle: how long it takes until all run, and the memory of each
+(proportional set size: memory that processes share is divided among them).
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from agents.contract import Agent, Demand
 from agents.message import Message
 from agents.registry import ALGORITHMS
 from analysis.listener import Listener
-from testbed.backends.loopback.backend import Loopback
-from testbed.runtime.initial_state import Beginning
-from testbed.link.actions import Transmit
-from testbed.scenario.schema import Scenario
+from testbed.backends.loopback.backend import LoopbackEnvironment
+from testbed.backends.repetition import Repetition
 from testbed.backends.stations.control import Control
 from testbed.backends.stations.orchestrator import Orchestrator
 from testbed.backends.stations.station import Station
 from testbed.backends.stations.transport import Address, udp_socket
+from testbed.link.actions import Transmit
 from testbed.randomness import Streams
+from testbed.scenario.schema import Scenario
 
-ON_THEIR_WAY = 16
+IN_TRANSIT = 16
 SECONDS, QUICK_SECONDS = 5.0, 0.5
 STATIONS, QUICK_STATIONS = 100, 10
 LOOPBACK = "127.0.0.1"
 
 
 def idle(algorithm: str, nodes: int, **more: Any) -> Scenario:
-    """Nodes whose applications never ask for anything."""
+    """Nodes whose applications make no requests."""
     fixed = {"name": "idle", "workload": {"rate": 1e-6}, "duration": 1e6, "backend": "loopback"}
     return Scenario.model_validate({"algorithm": algorithm, "nodes": nodes, **fixed, **more})
 
@@ -53,7 +53,7 @@ def idle(algorithm: str, nodes: int, **more: Any) -> Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Ball(Message):
-    """Goes to and fro."""
+    """Is sent back every time that it is received."""
 
     number: int
 
@@ -80,16 +80,16 @@ class Player(Agent):
 
     @property
     def units(self) -> int:
-        """Nobody holds anything."""
+        """There are no units."""
         return 0
 
     def on_request(self, demand: Demand) -> None:
-        """Nobody asks for anything."""
+        """No requests are made."""
 
     def on_link_up(self, peer: int) -> None:
         """Serve."""
         if self.node == 0:
-            for number in range(ON_THEIR_WAY):
+            for number in range(IN_TRANSIT):
                 self.send(peer, Ball(number))
 
     def on_ball(self, peer: int, ball: Ball) -> None:
@@ -99,35 +99,35 @@ class Player(Agent):
 
 
 class Facing:
-    """Two sockets that face each other."""
+    """The transport of a station whose only peer is at a known address."""
 
     def __init__(self, ours: socket.socket, theirs: Address) -> None:
         self._ours = ours
         self._theirs = theirs
 
     def open(self, node: int) -> socket.socket:
-        """Which was opened before, so that each knows the other's port."""
+        """The socket, which was opened before so that the other station knows its port."""
         return self._ours
 
     def address(self, transmit: Transmit) -> tuple[bytes, Address]:
-        """There is only one."""
+        """The peer gets every datagram."""
         return transmit.data, self._theirs
 
     def is_ours(self, source: Address) -> bool:
-        """There is nobody else."""
+        """Whether the peer sent it."""
         return source == self._theirs
 
 
 def two_sockets() -> tuple[socket.socket, socket.socket]:
-    """Bound, on loopback."""
+    """Two UDP sockets on the loopback interface, bound to free ports."""
     return udp_socket((LOOPBACK, 0)), udp_socket((LOOPBACK, 0))
 
 
 def through_stations(seconds: float) -> dict[str, float]:
-    """Messages per second that two agents get from each other."""
+    """Messages per second that two agents receive from each other."""
     ALGORITHMS["player"] = Player
     scenario = idle("player", 2, topology="complete", links={"kind": "radio", "hello": 0.2})
-    beginning, sockets = Beginning(scenario, Streams(1, 0)), two_sockets()
+    repetition, sockets = Repetition(scenario, Streams(1, 0)), two_sockets()
     context = multiprocessing.get_context("fork")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -136,7 +136,7 @@ def through_stations(seconds: float) -> dict[str, float]:
         for node, (ours, theirs) in enumerate((sockets, sockets[::-1])):
             mine, its = Control.pair()
             transport = Facing(ours, theirs.getsockname())
-            context.Process(target=_station, args=(beginning, node, transport, its, folder), daemon=True).start()
+            context.Process(target=_station, args=(repetition, node, transport, its, folder), daemon=True).start()
             its.close()
             controls.append(mine)
         for control in controls:
@@ -156,8 +156,8 @@ def through_stations(seconds: float) -> dict[str, float]:
     return {"messages_per_s": 2 * received / elapsed}
 
 
-def _station(beginning: Beginning, node: int, transport: Facing, control: Control, folder: Path) -> None:
-    asyncio.run(Station(beginning, node, 1, transport, control, folder).live())
+def _station(repetition: Repetition, node: int, transport: Facing, control: Control, folder: Path) -> None:
+    asyncio.run(Station(repetition, node, 1, transport, control, folder).run())
 
 
 class Echo(asyncio.DatagramProtocol):
@@ -167,11 +167,11 @@ class Echo(asyncio.DatagramProtocol):
         self.received = 0
 
     def connection_made(self, transport: Any) -> None:
-        """The way out."""
+        """Keep the transport for the answers."""
         self.out = transport
 
     def datagram_received(self, data: bytes, source: Address) -> None:
-        """And the way back."""
+        """Send it back."""
         self.received += 1
         self.out.sendto(data, source)
 
@@ -193,7 +193,7 @@ async def _echo(ours: socket.socket, serve_to: Address | None, seconds: float) -
     transport, echo = await loop.create_datagram_endpoint(Echo, sock=ours)
     if serve_to is None:
         await asyncio.Event().wait()
-    for _ in range(ON_THEIR_WAY):
+    for _ in range(IN_TRANSIT):
         transport.sendto(bytes(40), serve_to)
     begin = time.monotonic()
     await asyncio.sleep(seconds)
@@ -205,19 +205,19 @@ async def _echo(ours: socket.socket, serve_to: Address | None, seconds: float) -
 
 
 class Measured(Orchestrator):
-    """Looks at its stations for a while instead of letting them run."""
+    """Measures its stations for a while instead of running the scenario."""
 
     found: dict[str, float]
     idle_s: float
 
     def _watch(self) -> str:
-        pids = list(self._children._pids.values())
+        pids = list(self._processes._pids.values())
         begin_cpu = sum(map(cpu_s, pids))
         until = time.monotonic() + self.idle_s
         while time.monotonic() < until:
             self._do_due()
             self._listen(0.1)
-            self._put_together(self.now)
+            self._merger.merge(self.now)
         self.found = {
             "stations": len(pids),
             "memory_each_mb": sum(map(own_memory_mb, pids)) / len(pids),
@@ -227,11 +227,11 @@ class Measured(Orchestrator):
 
 
 def many_stations(count: int, idle_s: float) -> dict[str, float]:
-    """Started and idle: nobody asks for anything, links are kept up."""
+    """Stations that are started and idle: they make no requests, and links are kept up."""
     places = {"topology": "geometric", "area": [1000, 1000], "placement": "grid", "radio": {"range": 120}}
     scenario = idle("rl", count, **places)
     with tempfile.TemporaryDirectory() as name:
-        one = Measured(scenario, 0, Loopback(), Listener(), lambda share: None, Path(name))
+        one = Measured(scenario, 0, LoopbackEnvironment(), Listener(), lambda share: None, Path(name))
         one.idle_s = idle_s
         begin = time.monotonic()
         one.run_all()
@@ -240,7 +240,7 @@ def many_stations(count: int, idle_s: float) -> dict[str, float]:
 
 
 def own_memory_mb(pid: int) -> float:
-    """What a process has in memory; of what it shares, its part."""
+    """The proportional set size of a process."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("Pss:"))
 
@@ -251,10 +251,10 @@ def cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _wait_until(is_so: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + 20.0
-    while not is_so():
-        assert time.monotonic() < give_up, "nothing happens"
+def _wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20.0
+    while not condition():
+        assert time.monotonic() < deadline, "the stations exchange no messages"
         time.sleep(0.02)
 
 
@@ -271,7 +271,7 @@ def measure(*, quick: bool) -> dict[str, Any]:
 
 
 def render(found: dict[str, Any]) -> str:
-    """As text."""
+    """The results as text."""
     many = found["many"]
     return (
         f"two stations     {found['messages_per_s']:10,.0f} messages per second\n"

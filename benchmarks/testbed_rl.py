@@ -1,4 +1,4 @@
-"""RL on the testbed's own simulator, with all checks: what is measured."""
+"""RL on the testbed's own simulator, with all checks: the program that is measured."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from time import process_time
 from typing import Any
 
-from analysis.audit import Live, LiveAudit
+from analysis.audit import BatchedAudit
 from testbed.backends.sim.simulation import Simulation
-from testbed.network.link_changes import LinkChanges
-from testbed.scenario.schema import Scenario
+from testbed.network.link_changes import PoissonChanges
 from testbed.randomness import Streams
+from testbed.scenario.schema import Scenario
 
 SEED = 1
 
@@ -20,10 +20,10 @@ class WrongRun(Exception):
 
 
 class TimedSimulation(Simulation):
-    """Takes the time when the event loop begins and ends, so that what is done once per node can be left out."""
+    """Records when the event loop begins and ends, so that work done once per node can be left out."""
 
     def run(self, *args: Any) -> str:
-        """Let everything happen, by the clock."""
+        """Run the event loop, and record its times."""
         self.loop_began = process_time()
         try:
             return super().run(*args)
@@ -33,10 +33,10 @@ class TimedSimulation(Simulation):
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run: how much happened, what it measured, what it took."""
+    """One run: its counts, its metrics and its times."""
 
-    events: int  # inputs of agents: messages received, requests, releases, links that came or went
-    link_changes: int  # as the papers count them: one link falls and another forms
+    events: int  # inputs of agents: messages received, requests, releases, links that formed or failed
+    link_changes: int  # as the papers count them: one link fails and another forms
     messages_per_cs: float
     waiting_time: float
     pending: float  # the mean number of messages and events that were planned and had yet to happen
@@ -59,9 +59,9 @@ def streams() -> Streams:
 
 def run(scenario: Scenario) -> Outcome:
     """Run a scenario once, judged by all checks."""
-    audit = LiveAudit()
-    born = process_time()
-    simulation = TimedSimulation(scenario, streams(), Live(audit))
+    audit = BatchedAudit()
+    began = process_time()
+    simulation = TimedSimulation(scenario, streams(), audit)
     made = process_time()
     samples: list[int] = []
     simulation.run_all(lambda share: samples.append(len(simulation.heap) + in_transit(simulation)))
@@ -73,32 +73,32 @@ def run(scenario: Scenario) -> Outcome:
     received = sum(metrics["messages"].values()) - in_transit(simulation)
     return Outcome(
         # The run ends when every request has been served, so there are as many requests and releases as entries. A link
-        # change counts in the metrics when a link falls and when one forms, and both ends are told.
+        # change counts in the metrics when a link fails and when one forms, and is an event at both ends.
         events=received + 2 * metrics["entries"] + 2 * metrics["link_changes"],
         link_changes=metrics["link_changes"] // 2,
         messages_per_cs=metrics["messages_per_cs"],
         waiting_time=metrics["waiting_time"]["mean"],
         pending=sum(samples) / len(samples) if samples else float(len(simulation.heap)),
-        setup_s=simulation.loop_began - born,
+        setup_s=simulation.loop_began - began,
         loop_s=simulation.loop_ended - simulation.loop_began,
         whole_s=ended - made,
     )
 
 
 def in_transit(simulation: Simulation) -> int:
-    """How many messages are on their way: those in the lane's parcels, since every hop takes the same time."""
+    """How many messages are in transit: those in the lane, because every hop takes the same time."""
     return sum(len(posts) for _, _, posts in simulation.lane)
 
 
 def time_link_changes(scenario: Scenario) -> float:
     """Run a scenario once more for the mean time of a link change alone, in seconds.
 
-    That is drawing the old and the new link, and telling the agents; what the messages they send cost is not in it,
-    nor the fall of a link that had to wait until it was empty.
+    That is drawing the old and the new link, and informing the agents. The cost of the messages that they send is not
+    included, nor the failure of a link that had to wait until it was empty.
     """
-    simulation = Simulation(scenario, streams(), Live(LiveAudit()))
+    simulation = Simulation(scenario, streams(), BatchedAudit())
     changes = simulation.changes
-    assert isinstance(changes, LinkChanges)
+    assert isinstance(changes, PoissonChanges)
     change, taken = changes._change, []
 
     def timed_change() -> None:

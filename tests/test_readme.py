@@ -1,18 +1,31 @@
-"""What the README shows works, and says what the README says."""
+"""What the README shows works and prints what the README says; the reference of the scenario is complete."""
 
+import json
 import re
 import shlex
 import subprocess
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
+from pydantic import BaseModel
 
-from testbed.scenario import schema
-from testbed.cli.main import main
+from agents.registry import ALGORITHMS
+from analysis.checks import CHECKS
+from analysis.metric_names import METRICS
+from testbed.cli.main import main, parser
+from testbed.scenario.expect import Expect
+from testbed.scenario.links import RadioChoice
+from testbed.scenario.loader import load
+from testbed.scenario.schema import Scenario
+from testbed.scenario.workload import Delays, Workload
 from tests.conftest import PROJECT
 from tests.testbed.checkout import copy_checkout
 
 README = (PROJECT / "README.md").read_text()
+REFERENCE = (PROJECT / "docs/scenario.md").read_text()
+NEEDS_MORE = ("hwsim", "--guest", "--mininet-wifi")
+"""Words of commands that this machine may not be able to run; tests/emulation tries them."""
 
 
 def blocks(language: str) -> list[str]:
@@ -20,55 +33,109 @@ def blocks(language: str) -> list[str]:
 
 
 def commands() -> list[str]:
-    lines = [line.partition(" #")[0].strip() for block in blocks("sh") for line in block.splitlines()]
+    """The command lines of the README that start with `testbed`, also behind `./setup.sh`."""
+    lines = [
+        line.partition(" #")[0].strip().removeprefix("./setup.sh ") for one in blocks("sh") for line in one.splitlines()
+    ]
     return [line for line in lines if line.startswith("testbed ")]
 
 
-@pytest.fixture
-def workplace(tmp_path, monkeypatch) -> Path:
-    """An empty folder with one run in it, for `analyze` and `replay`."""
-    monkeypatch.chdir(tmp_path)
-    keys = ("duration=50", "repeat=1", "trace=events")
-    assert main(["run", "scenarios/quickstart.yaml", *(word for key in keys for word in ("--set", key))]) == 0
-    return tmp_path
+def section(text: str, title: str) -> str:
+    """What is under a heading."""
+    _, _, below = text.partition(f"## {title}\n")
+    assert below, title
+    return below.partition("\n## ")[0]
 
 
-def test_there_are_commands_to_try():
-    """The README shows every command."""
+def first_column(text: str) -> list[str]:
+    """The names in the first column of the tables of a text, each in backticks or alone in its cell."""
+    cells = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| ")]
+    names = [re.findall(r"`(.+?)`", cell) or [cell] for cell in cells]
+    return [name for row in names for name in row if set(name) != {"-"}]
+
+
+# -- commands ---------------------------------------------------------------------------------------------------------
+
+
+def test_every_command_is_shown():
+    """Except the two that only concern virtual radios."""
+    (actions,) = [action for action in parser()._actions if action.choices and action.dest != "help"]
     shown = {shlex.split(command)[1] for command in commands()}
-    assert shown >= {"run", "analyze", "replay", "smoke", "list", "new", "doctor"}
+    assert {*shown, "guest", "clean"} == set(actions.choices)
 
 
 def tried() -> list[object]:
-    """The commands that are tried; those in real time one after the other."""
-    marks = pytest.mark.xdist_group("stations")
+    """The commands to try, those in real time in one group. The reproductions have tests of their own."""
+    real_time = pytest.mark.xdist_group("stations")
     return [
-        pytest.param(one, marks=marks) if "loopback" in one else one
-        for one in commands()
-        if "reproduce" not in one and "hwsim" not in one
+        pytest.param(command, marks=real_time) if "loopback" in command else command
+        for command in commands()[1:]  # the first is tried in full
+        if "reproduce" not in command and not any(word in command for word in NEEDS_MORE)
     ]
 
 
+SHORTER = {
+    "loopback": "--set duration=8 --set repeat=1",
+    "testbed run": "--set duration=100",
+    "testbed compare": "--set duration=200 --set repeat=2",
+}
+"""Options that make a command cheaper, by what is in it."""
+
+
 @pytest.mark.parametrize("command", tried())
-def test_commands(command, workplace, monkeypatch, capsys):
-    """Each command line of the README ends well; test_reproduce_rl.py has the one that takes half a minute."""
+def test_commands(command, tmp_path, monkeypatch, capsys):
+    """Each command line of the README succeeds, prints a result and writes the files that it names."""
+    monkeypatch.chdir(tmp_path)
+    if "runs/" in command:
+        assert main(["run", "scenarios/quickstart.yaml", "--set", "duration=50", "--set", "trace=events"]) == 0
+        capsys.readouterr()
     words = shlex.split(command)[1:]
     if words[0] == "new":  # writes into the checkout
-        monkeypatch.setattr("testbed.experiments.run_directory.PROJECT", copy_checkout(workplace / "checkout"))
-    if "loopback" in command:
-        words += ["--set", "duration=16"]
-    elif words[0] == "run":
-        words += ["--set", "duration=100"]  # the shown run is tried in full below
-    expanded = [str(path) for word in words for path in (sorted(workplace.glob(word)) if "*" in word else [word])]
+        monkeypatch.setattr("testbed.checkout.PROJECT", copy_checkout(tmp_path / "checkout"))
+    words += next((options for part, options in SHORTER.items() if part in command), "").split()
+    expanded = [str(path) for word in words for path in (sorted(tmp_path.glob(word)) if "*" in word else [word])]
     assert main(expanded) == 0
-    assert capsys.readouterr().out
+    printed = capsys.readouterr().out
+    check_effect(words, printed)
+
+
+def check_effect(words: list[str], printed: str) -> None:
+    """What a command has printed and written."""
+    if "--file" in words:
+        compile(Path(words[words.index("--file") + 1]).read_text(), "exported", "exec")
+        return
+    assert printed
+    if words[0] == "replay":
+        assert re.search(r"^as recorded: every output of [1-9]\d* inputs$", printed, re.MULTILINE)
+    if words[0] == "analyze":
+        assert re.search(r"^safety +ok ", printed, re.MULTILINE)
+    if words[0] == "list":
+        assert [line.split()[0] for line in printed.splitlines()] == list(ALGORITHMS)
+    if words[0] == "new":
+        assert (Path("checkout/agents") / f"{words[2].replace('-', '_')}.py").exists()
+    if "--json" in words:
+        assert json.loads(printed)["checks"]["safety"]["verdict"] == "ok"
+    if "--junit" in words:
+        suite = ElementTree.parse(words[words.index("--junit") + 1]).getroot()
+        assert int(suite.get("tests", 0)) == len(list((PROJECT / "scenarios/smoke").rglob("*.yaml")))
+        assert (suite.get("failures"), suite.get("errors")) == ("0", "0")
+    if "--plot" in words:
+        files = sorted(Path("runs").glob("campus-paths.*"))
+        assert [file.suffix for file in files] == [".pdf", ".png", ".svg"]
+        assert all(str(file) in printed and file.stat().st_size > 5_000 for file in files)
+    if "--algorithms" in words:
+        for name in words[words.index("--algorithms") + 1].split(","):
+            assert re.search(rf"^\| {name} .* ok \|$", printed, re.MULTILINE), name
+    if "--backends" in words:
+        assert re.search(r"^\| metric +\| +sim ideal \| +sim radio \| +loopback \|$", printed, re.MULTILINE)
+        assert re.search(r"^\| checks +\| +ok \| +ok \| +ok \|$", printed, re.MULTILINE)
 
 
 def test_the_first_command_prints_what_is_shown(tmp_path):
-    """`./setup.sh testbed run scenarios/quickstart.yaml`, from another directory, to the letter."""
+    """`./setup.sh testbed run scenarios/quickstart.yaml`, from another directory, character by character."""
     shown = blocks("text")[0].split("...\n")[0]
     done = subprocess.run(
-        [PROJECT / "setup.sh", "testbed", "run", "scenarios/quickstart.yaml"],
+        [PROJECT / "setup.sh", *shlex.split(commands()[0])],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -80,10 +147,29 @@ def test_the_first_command_prints_what_is_shown(tmp_path):
     assert list(tmp_path.glob("runs/quickstart-*/summary.json"))
 
 
-def test_the_scenario_shown_is_one():
-    """The YAML of the README is complete and valid."""
-    parsed = schema.loads(blocks("yaml")[0])
-    assert parsed.faults[0].group == [0, 1, 2]
+# -- tables -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_algorithms_shown_are_those_there_are():
+    """In the order of `testbed list algorithms`."""
+    assert first_column(section(README, "Algorithms")) == ["name", *ALGORITHMS]
+
+
+def test_the_checks_shown_are_those_there_are():
+    """In the order of `testbed list checks`."""
+    assert first_column(section(README, "What the checks mean")) == ["check", *(check.name for check in CHECKS)]
+
+
+# -- scenarios --------------------------------------------------------------------------------------------------------
+
+
+def test_the_scenario_shown_runs_as_it_expects(tmp_path, capsys):
+    """The YAML of the README is complete and valid, and its expectations hold."""
+    (shown,) = blocks("yaml")
+    path = tmp_path / "shown.yaml"
+    path.write_text(shown)
+    assert main(["run", str(path), "--out", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["metrics"]["messages_per_cs"]["mean"] < 15
 
 
 @pytest.mark.parametrize("path", sorted((PROJECT / "scenarios").rglob("*.yaml")), ids=lambda path: path.stem)
@@ -91,11 +177,23 @@ def test_shipped_scenarios_open_with_their_question(path):
     """Question, setup and expected verdict, as comments; and the file is valid."""
     text = path.read_text()
     assert re.match(r"# Question: .*# Setup: .*# Expected: ", text, re.DOTALL)
-    assert schema.load(path).name
+    assert load(path).name
 
 
-def test_documented_keys_are_the_schema():
-    """docs/scenario.md names every key of the schema."""
-    text = (PROJECT / "docs/scenario.md").read_text()
-    for key in schema.Scenario.model_fields:
-        assert f"`{key}" in text, key
+def keys(model: type[BaseModel], prefix: str = "") -> set[str]:
+    return {f"{prefix}{name}" for name in model.model_fields}
+
+
+def test_documented_keys_are_those_of_the_schema():
+    """docs/scenario.md has a row for every key, and for nothing else."""
+    first, _, _ = REFERENCE.partition("\n## ")
+    sections = {"delays.": Delays, "workload.": Workload, "expect.": Expect}
+    expected = keys(Scenario) - {name.removesuffix(".") for name in sections}
+    expected |= {key for prefix, model in sections.items() for key in keys(model, prefix)}
+    assert set(first_column(first)) - {"key"} == expected
+    assert set(first_column(section(REFERENCE, "Links"))) - {"key"} == keys(RadioChoice) - {"kind"}
+
+
+def test_documented_metrics_are_those_measured():
+    """docs/scenario.md has a row for every metric, and for nothing else."""
+    assert set(first_column(section(REFERENCE, "Metrics"))) - {"metric"} == set(METRICS)

@@ -1,53 +1,109 @@
-"""What can run on this machine, what is missing, and how to get it."""
+"""`testbed doctor`: what can run on this machine, what is missing, and how to get it."""
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import os
 import platform
+import sys
+from argparse import Namespace
+from pathlib import Path
 from typing import Any
 
-from testbed.backends.registry import BACKENDS
-from testbed.guest.needs import find, missing
-from testbed.backends.mininet_wifi import installation
+from testbed.checkout import PROJECT
+from testbed.cli.arguments import add_command, add_json
+from testbed.cli.output import print_json
 
 EXTRAS = {
-    # extra: (what it is for, a module it brings)
+    # extra: (its purpose, a module that it installs)
     "plots": ("figures from runs", "seaborn"),
+    "hwsim": ("virtual radios on this machine's own kernel", "pyroute2"),
     "ns3": ("ns-3, which the error rates of the radio were checked against", "ns"),
     "dev": ("the test suite and the linters", "pytest"),
 }
+PACKAGES = ("agents", "analysis", "testbed")
+"""Our packages. Other distributions have packages of the first two names as well."""
+
+
+def add(commands: Any) -> None:
+    """Add its arguments."""
+    add_json(add_command(commands, "doctor", "what can run on this machine, what is missing, how to get it", execute))
+
+
+def execute(arguments: Namespace) -> int:
+    """Carry out the command; returns the exit code."""
+    facts = examine()
+    if arguments.json:
+        print_json(facts)
+    else:
+        print(render(facts), end="")
+    return 0
 
 
 def examine() -> dict[str, Any]:
     """The facts, ready for JSON."""
-    backends = {}
-    for name, module in BACKENDS.items():
-        lacking = importlib.import_module(module).missing()
-        backends[name] = {"ok": lacking is None, "missing": lacking}
-    extras = {}
-    for name, (purpose, module) in EXTRAS.items():
-        is_there = importlib.util.find_spec(module) is not None
-        fix = None if is_there else f"./setup.sh pip install -e '.[{name}]' in the project's folder"
-        extras[name] = {"ok": is_there, "purpose": purpose, "fix": fix}
-    lacking = missing()
-    wmediumd = find("wmediumd")
-    return {
+    facts: dict[str, Any] = {
         "python": platform.python_version(),
         "system": platform.platform(),
         "cores": os.cpu_count(),
         "root": os.geteuid() == 0,
-        "backends": backends,
-        "guest": {"ok": lacking is None, "missing": lacking},
-        "mininet_wifi": {"found": installation.describe(), "tried": list(installation.TRIED), "wmediumd": wmediumd},
-        "extras": extras,
+        "shadowed": shadowed(),
     }
+    if any(other["wins"] for other in facts["shadowed"]):
+        return facts  # what follows imports our packages
+    from testbed.backends.mininet_wifi import installation
+    from testbed.backends.registry import BACKENDS, find_backend
+    from testbed.guest.needs import missing
+    from testbed.processes import find_program
+
+    missing_by_backend = {name: find_backend(name).missing() for name in BACKENDS}
+    lacking = missing()
+    return facts | {
+        "backends": {name: {"ok": lack is None, "missing": lack} for name, lack in missing_by_backend.items()},
+        "guest": {"ok": lacking is None, "missing": lacking},
+        "mininet_wifi": {
+            "found": installation.describe(),
+            "tried": list(installation.TRIED),
+            "wmediumd": find_program("wmediumd"),
+        },
+        "extras": _extras(),
+    }
+
+
+def _extras() -> dict[str, Any]:
+    extras = {}
+    for name, (purpose, module) in EXTRAS.items():
+        is_installed = importlib.util.find_spec(module) is not None
+        fix = None if is_installed else f"./setup.sh pip install -e '.[{name}]' in the project's folder"
+        extras[name] = {"ok": is_installed, "purpose": purpose, "fix": fix}
+    return extras
+
+
+def shadowed() -> list[dict[str, Any]]:
+    """Packages of other distributions with the name of one of ours, and whether Python imports them instead of ours."""
+    found = []
+    for name in PACKAGES:
+        spec = importlib.util.find_spec(name)
+        imported = Path(spec.origin).resolve() if spec is not None and spec.origin is not None else None
+        for folder in map(Path, dict.fromkeys(sys.path)):
+            for path in (folder / name / "__init__.py", folder / f"{name}.py"):
+                if path.is_file() and path.resolve() != PROJECT / name / "__init__.py":
+                    found.append({"name": name, "path": str(path), "wins": imported == path.resolve()})
+    return found
+
+
+def describe(other: dict[str, Any]) -> str:
+    """A package of `shadowed`, in one line."""
+    effect = "is imported instead of ours, so commands fail" if other["wins"] else "is hidden by ours"
+    return f"another package `{other['name']}` {effect}: {other['path']}; use an environment without it"
 
 
 def render(facts: dict[str, Any]) -> str:
     """The facts as text."""
     lines = [f"Python {facts['python']} on {facts['system']}, {facts['cores']} cores"]
+    lines += map(describe, facts["shadowed"])
+    if "backends" not in facts:
+        return "\n".join(lines) + "\n"
     lines.append("backends")
     for name, backend in facts["backends"].items():
         lines.append(f"  {name:12} {'ok' if backend['ok'] else 'cannot run: ' + backend['missing']}")

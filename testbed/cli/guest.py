@@ -1,21 +1,85 @@
-"""What `testbed guest` does."""
+"""`testbed guest`: a throwaway Linux guest that has Wi-Fi radios."""
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from testbed.cli.arguments import add_command, add_json
+from testbed.cli.output import print_json
 from testbed.errors import InputError
-from testbed.guest.host import Guest
-from testbed.guest.images import prepare
-from testbed.guest.rootfs import Extra
+
+if TYPE_CHECKING:
+    from testbed.guest.rootfs import Extra
+
+
+def add(commands: Any) -> None:
+    """Add its arguments."""
+    guest = add_command(
+        commands, "guest", "a throwaway Linux guest that has Wi-Fi radios, for machines that have none", None
+    )
+    actions = guest.add_subparsers(title="actions", metavar="ACTION", required=True)
+
+    one = add_command(actions, "prepare", "fetch and build what guests boot from, once, into the cache", _prepare)
+    one.add_argument("--update", action="store_true", help="fetch the current kernel even if there is one")
+    add_json(one)
+
+    one = add_command(actions, "run", "boot, run a command in the guest as root, and end with its exit code", _run)
+    one.usage = "testbed guest run [options] -- COMMAND..."
+    one.add_argument("--cpus", type=int, default=2, metavar="N", help="processors of the guest (2)")
+    one.add_argument("--memory", type=int, default=1024, metavar="MB", help="memory of the guest (1024)")
+    one.add_argument(
+        "--accel", choices=("auto", "kvm", "tcg"), default="auto", help="kvm if it works, or the one named (auto)"
+    )
+    one.add_argument(
+        "--timeout", type=float, metavar="S", help="end the command after so many seconds, with exit code 124"
+    )
+    one.add_argument("--send", action="append", default=[], metavar="PATH[:GUEST_PATH]",
+                     help="put a file or folder into the guest first (may be repeated)")  # fmt: skip
+    one.add_argument("--bring", action="append", default=[], metavar="GUEST_PATH:DIR",
+                     help="put what is in a folder of the guest into DIR afterwards (may be repeated)")  # fmt: skip
+    one.add_argument("--cold", action="store_true", help="boot, even if there is a snapshot of a ready guest")
+    one.add_argument("--verbose", action="store_true", help="print on stderr how long the guest took to start")
+    one.add_argument("--mininet-wifi", metavar="CHECKOUT",
+                     help="a guest with Mininet-WiFi: from this checkout, or the `installed` one")  # fmt: skip
+    one.add_argument("argv", nargs=argparse.REMAINDER, metavar="COMMAND", help="and its arguments")
+
+
+def _prepare(arguments: Namespace) -> int:
+    facts = prepare_guest(update=arguments.update)
+    if arguments.json:
+        print_json(facts)
+    else:
+        for name in ("kernel", "initramfs", "root"):
+            print(f"{name:10} {facts[name]['bytes'] / 1e6:6.1f} MB  {facts[name]['path']}")
+        print(f"ready after {facts['seconds']} s")
+    return 0
+
+
+def _run(arguments: Namespace) -> int:
+    return run_in_guest(
+        arguments.argv[1:] if arguments.argv[:1] == ["--"] else arguments.argv,
+        cpus=arguments.cpus,
+        memory_mb=arguments.memory,
+        accel=arguments.accel,
+        snapshot=not arguments.cold,
+        timeout_s=arguments.timeout,
+        send=arguments.send,
+        bring=arguments.bring,
+        verbose=arguments.verbose,
+        mininet_wifi=arguments.mininet_wifi,
+    )
 
 
 def prepare_guest(*, update: bool) -> dict[str, Any]:
-    """Prepare; what there is then, ready for JSON."""
+    """Prepare; returns the files and the seconds it took, ready for JSON."""
+    from testbed.guest.images import prepare
+
     began = time.monotonic()
     images = prepare(update=update)
     seconds = round(time.monotonic() - began, 1)
@@ -39,7 +103,9 @@ def run_in_guest(
     verbose: bool,
     mininet_wifi: str | None = None,
 ) -> int:
-    """Boot, run one command, bring folders back; the command's exit code."""
+    """Boot, run one command, bring folders back; returns the command's exit code."""
+    from testbed.guest.host import Guest
+
     if not command:
         raise InputError("guest run: which command? Write it after --")
     if not 1 <= cpus <= 64:
@@ -59,9 +125,9 @@ def run_in_guest(
 
 
 def _mininet_wifi(checkout: str) -> Extra:
-    """What goes in for Mininet-WiFi: a checkout's, or the one that is installed."""
-    from testbed.backends.mininet_wifi.installation import name_checkout
+    """The files of Mininet-WiFi for the guest: from a checkout, or from the one that is installed."""
     from testbed.backends.mininet_wifi.in_guest import extra
+    from testbed.backends.mininet_wifi.installation import name_checkout
 
     if checkout != "installed":
         name_checkout(Path(checkout))
@@ -69,7 +135,7 @@ def _mininet_wifi(checkout: str) -> Extra:
 
 
 def parse_send(text: str) -> tuple[str, Path]:
-    """`PATH[:GUEST_PATH]`: without the second part a file lands where commands run, by its own name."""
+    """`PATH[:GUEST_PATH]`: without a path in the guest, a file keeps its name and goes to where commands run."""
     here, _, there = text.partition(":")
     source = Path(here)
     if not here or not source.exists():

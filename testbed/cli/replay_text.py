@@ -1,4 +1,4 @@
-"""What the command line prints of a replay: a line for every input, for people to follow, or one JSON document."""
+"""The output of a replay: text with a line for every input, or one JSON document."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from itertools import groupby
 from random import Random
 from typing import Any
 
-from agents.contract import Demand
-from analysis.events import TICKS
+from agents.contract import TICKS, Demand
 from testbed.replay.node_history import Input, Letter, Output
-from testbed.replay.replayer import Replay, Step
+from testbed.replay.replayer import NodeReplay, Step
 
 # -- text -------------------------------------------------------------------------------------------------------------
 
 
-def render(replay: Replay) -> str:
-    """Every input with what came of it, the state at the end, and whether all was as recorded."""
+def render(replay: NodeReplay) -> str:
+    """Every input with its effects, the state at the end, and whether everything was as recorded."""
     names = {kind.__name__: [field.name for field in fields(kind)] for kind in replay.scenario.algorithm.agent.messages}  # type: ignore[arg-type]
     text = _Text(names)
     logs = ", ".join(str(file.relative_to(replay.path)) for file in replay.log.files)
@@ -38,14 +37,14 @@ def render(replay: Replay) -> str:
 
 
 class _Text:
-    """Words for inputs and outputs, given the names of the fields of every type of messages."""
+    """Inputs and outputs as text, given the names of the fields of every message type."""
 
     def __init__(self, names: dict[str, list[str]]) -> None:
         self._names = names
         self._state: dict[str, Any] = {}
 
     def step(self, step: Step, width: int) -> Iterator[str]:
-        """A line, and more below it if something is amiss."""
+        """A line, and more below it if the step differs or raised an exception."""
         if step.given.kind in ("start", "restart"):
             self._state = {}
         parts = [self.given(step.given)]
@@ -63,7 +62,7 @@ class _Text:
             yield f"{margin}DIFFERS: recorded {recorded}"
             yield f"{margin}         now      {now}"
 
-    def verdict(self, replay: Replay) -> str:
+    def verdict(self, replay: NodeReplay) -> str:
         """The last line."""
         different = replay.differences
         if different:
@@ -72,12 +71,12 @@ class _Text:
             given = different[0].given
             return f"DIFFERS at t={_units(given.t)}, {self.given(given)}: recorded {recorded}, now {now}{more}"
         inputs = sum(step.given.kind not in ("start", "restart", "crash") for step in replay.steps)
-        told = [f"as recorded: every output of {inputs} inputs"]
-        told += [f"the agent failed as it does now: {_error(step.raised)}" for step in replay.steps if step.raised]
-        return "; ".join(told if replay.missing is None else [*told, replay.missing])
+        sentences = [f"as recorded: every output of {inputs} inputs"]
+        sentences += [f"the agent failed as it does now: {_error(step.raised)}" for step in replay.steps if step.raised]
+        return "; ".join(sentences if replay.missing is None else [*sentences, replay.missing])
 
     def difference(self, step: Step) -> tuple[str, str]:
-        """What the log has, and what the fresh agent does."""
+        """What the log has, and what the replayed agent does."""
         recorded = now = "nothing more"
         if step.difference is not None:
             recorded, now = (
@@ -89,7 +88,7 @@ class _Text:
         return recorded, f"raises {_error(step.raised)}" if step.raised is not None else now
 
     def given(self, given: Input) -> str:
-        """An input."""
+        """An input as text."""
         if given.kind == "recv":
             return f"recv {self.letter(given.letter, f'from {given.peer}')}"
         if given.kind == "return":
@@ -100,34 +99,34 @@ class _Text:
         return " ".join([given.kind, *(str(detail) for detail in details if detail is not None)])
 
     def outputs(self, outputs: list[Output]) -> str:
-        """Outputs in order; the same message to several nodes is told once."""
-        told = []
+        """Outputs in order; the same message to several nodes is shown once."""
+        listed = []
         for letter, alike in groupby(outputs, lambda one: one.letter):
             some = list(alike)
             if letter is None:
-                told += [self._output(one) for one in some]
+                listed += [self._output(one) for one in some]
             else:
                 peers = ", ".join(str(one.peer) for one in some)
-                told.append(f"{some[0].kind} {self.letter(letter, f'to {peers}')}")
-        return ", ".join(told)
+                listed.append(f"{some[0].kind} {self.letter(letter, f'to {peers}')}")
+        return ", ".join(listed)
 
     def _output(self, output: Output) -> str:
-        """What is not a message."""
+        """An output that is not a message."""
         details = (output.timer, None if output.delay is None else _units(output.delay))
         return " ".join([output.kind, *(detail for detail in details if detail is not None)])
 
-    def letter(self, letter: Letter | None, whose: str) -> str:
+    def letter(self, letter: Letter | None, direction: str) -> str:
         """A message with the names of its fields, if it has as many as its class."""
         if letter is None:
-            return f"a message {whose}"
+            return f"a message {direction}"
         names = self._names.get(letter.type, [])
         shown = [_shown(value) for value in letter.fields]
         if len(names) == len(shown):
             shown = [f"{name}={value}" for name, value in zip(names, shown, strict=True)]
-        return f"{letter.type} {whose}" + (f" ({', '.join(shown)})" if shown else "")
+        return f"{letter.type} {direction}" + (f" ({', '.join(shown)})" if shown else "")
 
     def changes(self, changes: dict[str, Any]) -> Iterator[str]:
-        """New values; of a mapping, the entries that are new."""
+        """New values; for a mapping, the entries that changed."""
         for name, new in changes.items():
             old = self._state.get(name)
             self._state[name] = new
@@ -142,7 +141,7 @@ class _Text:
 
 
 def _units(ticks: int) -> str:
-    """Ticks as time units, to the last digit, as --until takes them."""
+    """Ticks as time units with all digits, in the form that --until takes."""
     whole, rest = divmod(ticks, TICKS)
     return f"{whole}.{rest:09d}".rstrip("0").rstrip(".")
 
@@ -152,7 +151,7 @@ def _error(error: BaseException | None) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value as a person reads it."""
+    """A value as text."""
     if isinstance(value, Enum):
         return value.name
     if isinstance(value, Random):
@@ -167,7 +166,7 @@ def _shown(value: Any) -> str:
 # -- JSON -------------------------------------------------------------------------------------------------------------
 
 
-def as_dict(replay: Replay) -> dict[str, Any]:
+def as_dict(replay: NodeReplay) -> dict[str, Any]:
     """The whole replay; times in time units."""
     return {
         "run_dir": str(replay.path),
@@ -211,7 +210,7 @@ def _output(output: Output) -> dict[str, Any]:
 
 
 def _known(peer: int | None, letter: Letter | None, timer: str | None) -> dict[str, Any]:
-    """What there is of these."""
+    """Those of the three that an input or output has."""
     known: dict[str, Any] = {} if peer is None else {"peer": peer}
     if letter is not None:
         known |= {"type": letter.type, "fields": _plain(letter.fields)}
@@ -219,7 +218,7 @@ def _known(peer: int | None, letter: Letter | None, timer: str | None) -> dict[s
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it."""
+    """A value for JSON."""
     if isinstance(value, Enum):
         return value.name
     if isinstance(value, (int, float, str, type(None))):
@@ -238,5 +237,5 @@ def _plain(value: Any) -> Any:
 
 
 def _digest(generator: Random) -> str:
-    """A generator's state is long; this tells whether it was drawn from."""
+    """A short hash of a generator's state, which is long; it changes with every draw."""
     return hashlib.sha256(repr(generator.getstate()).encode()).hexdigest()[:8]

@@ -1,22 +1,17 @@
-"""What the command line prints of runs."""
+"""The text that the command line prints on runs."""
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agents.registry import ALGORITHMS
-from analysis.checks import CHECKS, FAILED, NOT_CHECKED
+from analysis.checks import FAILED, NOT_CHECKED
 from analysis.load import Run, load_run
 from analysis.tables import metrics_table, runs_table
-from testbed.scenario import yaml_reader
-from testbed.backends.registry import BACKENDS
 from testbed.errors import InputError
-from testbed.mobility.registry import MODELS
-from testbed.radio.propagation import PROPAGATION
 from testbed.experiments.runner import Result
+from testbed.scenario import yaml_reader
 from testbed.scenario.schema import Scenario
 
 
@@ -38,7 +33,7 @@ def render_run(scenario: Scenario, result: Result) -> str:
 
 
 def render_verdicts(checks: dict[str, Any]) -> str:
-    """A line a check, and under a failed one its first offending events."""
+    """A line for every check, and below a failed one its first offending events."""
     lines = []
     for name, check in checks.items():
         detail = f"  ({check['detail']})" if check["detail"] else ""
@@ -60,12 +55,12 @@ class Analysis:
         return any(check["verdict"] == FAILED for run in self.runs for check in self.verdicts(run).values())
 
     def verdicts(self, run: Run) -> dict[str, dict[str, Any]]:
-        """The verdicts from the log; where it does not hold enough, what the run said of itself is added."""
+        """The verdicts from the log; if it does not hold enough for a check, the run's own verdict is added."""
         verdicts = run.verdicts()
         for name, check in verdicts.items():
             if check["verdict"] == NOT_CHECKED and run.summary is not None and name in run.summary["checks"]:
-                said = run.summary["checks"][name]["verdict"]
-                verdicts[name] = {**check, "detail": f"{check['detail']}; on line the run said {said}"}
+                own = run.summary["checks"][name]["verdict"]
+                verdicts[name] = {**check, "detail": f"{check['detail']}; the verdict of the run itself: {own}"}
         return verdicts
 
     def as_dict(self) -> dict[str, Any]:
@@ -115,21 +110,3 @@ def _scenario_value(run: Run, key: str) -> str:
             raise InputError(f"{run.path}: its scenario has no key {key}")
         value = value[part]
     return str(value)
-
-
-def _summary(thing: type) -> str:
-    """The first line of a docstring."""
-    return (thing.__doc__ or "").splitlines()[0]
-
-
-def listing(what: str) -> dict[str, str]:
-    """Names and what they stand for."""
-    if what == "algorithms":
-        return {name: agent.summary for name, agent in ALGORITHMS.items()}
-    if what == "backends":
-        return {name: importlib.import_module(module).SUMMARY for name, module in BACKENDS.items()}
-    if what == "mobility":
-        return {name: _summary(model) for name, model in MODELS.items()}
-    if what == "propagation":
-        return {name: _summary(model) for name, model in PROPAGATION.items()}
-    return {check.name: _summary(check) for check in CHECKS}

@@ -1,7 +1,7 @@
-"""`testbed new algorithm`: writes the files that a new algorithm begins with, which work as they are.
+"""`testbed new algorithm`: writes the first files of a new algorithm, which work as they are.
 
-The templates are in `testbed/templates/`. Everything is checked before anything is written, and the registry is written
-last, so a command that fails leaves the checkout as it was.
+The templates are in `testbed/cli/templates/`. Everything is checked before anything is written, and the registry is
+written last, so a command that fails leaves the checkout as it was.
 """
 
 from __future__ import annotations
@@ -10,20 +10,53 @@ import ast
 import keyword
 import os
 import re
+from argparse import Namespace
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from string import Template
+from typing import Any
 
-import yaml
-
+from testbed.cli.arguments import add_command
 from testbed.errors import InputError
+
+
+def add(commands: Any) -> None:
+    """Add its arguments."""
+    one = add_command(
+        commands, "new", "start an algorithm: its file, its tests, a smoke scenario, its registration", execute
+    )
+    one.add_argument("what", choices=("algorithm",))
+    one.add_argument("name", metavar="NAME", help="what scenarios call it, such as my-algorithm")
+
+
+def execute(arguments: Namespace) -> int:
+    """Carry out the command; returns the exit code."""
+    from testbed.checkout import PROJECT
+
+    written = new_algorithm(arguments.name, PROJECT)
+    print(next_steps(written, arguments.name, PROJECT), end="")
+    return 0
+
 
 MAX_LENGTH = 30  # so that the lines of the templates stay within the line length
 ALLOWED = "lower-case letters and digits, dashes between them, a letter first"
 SKELETON = {  # the classes that the templates import or define
-    *("Agent", "Demand", "Graph", "Initial", "Message", "Request", "Stage", "Status", "Token"),
+    *(
+        "Agent",
+        "Demand",
+        "Enter",
+        "Graph",
+        "Initial",
+        "Message",
+        "Output",
+        "Request",
+        "Send",
+        "Stage",
+        "Status",
+        "Token",
+    ),
     *("Any", "ClassVar", "Random", "Self"),
 }
 REGISTRY = "agents/registry.py"
@@ -32,7 +65,7 @@ FOLDERS = ("agents", "tests/agents", "scenarios/smoke")
 
 @dataclass(frozen=True)
 class Names:
-    """What an algorithm is called: in scenarios, as a module, as a class."""
+    """The names of an algorithm: in scenarios, of its module, of its class."""
 
     name: str
     module: str
@@ -41,7 +74,7 @@ class Names:
 
 @dataclass(frozen=True)
 class Registry:
-    """The text of agents/registry.py, and what it says."""
+    """The text of agents/registry.py, and its parsed imports and algorithms."""
 
     text: str
     imports: list[ast.ImportFrom]
@@ -49,12 +82,12 @@ class Registry:
 
     @property
     def names(self) -> set[str]:
-        """The algorithms it knows."""
+        """The names of the registered algorithms."""
         return {str(key.value) for key in self.algorithms.keys if isinstance(key, ast.Constant)}
 
     @property
     def classes(self) -> set[str]:
-        """What it imports."""
+        """The names that it imports."""
         return {alias.asname or alias.name for line in self.imports for alias in line.names}
 
 
@@ -74,13 +107,13 @@ def new_algorithm(name: str, project: Path) -> list[Path]:
 
 
 def next_steps(written: list[Path], name: str, project: Path) -> str:
-    """What was written, and what to do with it."""
+    """What was written, and the commands to try next."""
     _, test, smoke, _ = written
     purposes = (
         "the algorithm: a skeleton that works, to be replaced by your paper",
         "its tests, one per claim or figure",
         "a smoke scenario",
-        "one line more, and its import",
+        "one more line, and its import",
     )
     width = max(len(str(file)) for file in written)
     wrote = "\n".join(f"  {file!s:{width}}  {purpose}" for file, purpose in zip(written, purposes, strict=True))
@@ -99,13 +132,15 @@ next, in that folder:
 
 
 def parse_name(name: str) -> Names:
-    """The names of an algorithm, or one line that says why it cannot be called so."""
+    """The names of an algorithm, or an error that says why it cannot have that name."""
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or len(name) > MAX_LENGTH:
         raise InputError(f"algorithm name: found {name!r}; allowed: {ALLOWED}, at most {MAX_LENGTH} characters")
     class_name = "".join(part.capitalize() for part in name.split("-"))
     names = Names(name, name.replace("-", "_"), class_name)
     if keyword.iskeyword(names.module) or keyword.iskeyword(class_name):
         raise InputError(f"algorithm name: found {name!r}, which is a keyword of Python")
+    import yaml  # only here: it takes long to import
+
     if yaml.safe_load(name) != name:
         raise InputError(f"algorithm name: found {name!r}, which YAML does not read as a name")
     if class_name in SKELETON:
@@ -135,7 +170,7 @@ def _new_files(names: Names) -> dict[str, str]:
 
 
 def _render(template: str, names: Names) -> str:
-    text = (resources.files("testbed") / "templates" / template).read_text(encoding="utf-8")
+    text = (resources.files("testbed.cli") / "templates" / template).read_text(encoding="utf-8")
     return Template(text).substitute(
         name=names.name, class_name=names.class_name, imports="\n".join(_test_imports(names))
     )
@@ -145,14 +180,15 @@ def _test_imports(names: Names) -> list[str]:
     """The imports of the test that depend on the name, sorted as ruff does."""
     taken = sorted((names.class_name, "Initial", "Request", "Token"), key=_member_order)
     modules = {
-        "agents.contract": "ENTER, ONE_UNIT, SEND, Status",
+        "agents.contract": "ONE_UNIT, Status",
+        "agents.outputs": "Enter, Output, Send",
         f"agents.{names.module}": ", ".join(taken),
     }
     return [f"from {module} import {modules[module]}" for module in sorted(modules, key=_natural)]
 
 
 def _member_order(name: str) -> tuple[bool, list[int | str]]:
-    is_constant = len(name) > 1 and name.isupper()  # as ruff sees it, KL is one
+    is_constant = len(name) > 1 and name.isupper()  # for ruff, KL is a constant
     return not is_constant, _natural(name.lower())
 
 
@@ -175,7 +211,7 @@ def _write(files: dict[str, str], project: Path) -> None:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Replace a file in one step, so that a full disk leaves the old one."""
+    """Replace a file in one step, so that the old one stays if the disk is full."""
     partial = path.with_suffix(".partial")
     try:
         partial.write_text(text, encoding="utf-8")
@@ -220,7 +256,7 @@ def _read_registry(project: Path) -> Registry:
 
 
 def _with_algorithm(registry: Registry, names: Names) -> str:
-    """The registry with one line more, and its import where ruff wants it."""
+    """The registry with one more line, and the import at the place that ruff expects."""
     lines = registry.text.splitlines()
     assert registry.algorithms.end_lineno is not None, "parsed from text"
     lines.insert(registry.algorithms.end_lineno - 1, f'    "{names.name}": {names.class_name},')

@@ -1,4 +1,4 @@
-"""What the movement of a scenario is like, without running any algorithm in it."""
+"""The movement of a scenario and the links that it makes, without running any algorithm."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from analysis.events import LEVELS, TICKS, VERSION
-from analysis.network import Network
+from agents.contract import TICKS
+from analysis.events import LEVELS, VERSION
+from analysis.network import NetworkMetrics
 from analysis.tables import Table, number
-from testbed.network.components import Components
+from testbed.backends.repetition import make_geometry
 from testbed.errors import InputError
+from testbed.files import make_directory
+from testbed.network.components import Components
 from testbed.network.geometry import Geometry
-from testbed.experiments.run_directory import make_directory
-from testbed.scenario.schema import Scenario
 from testbed.randomness import Streams
+from testbed.scenario.schema import Scenario
 from testbed.scenario.topology import GeometricTopology
 
 
@@ -36,14 +38,14 @@ class Survey:
         return {"scenario": self.scenario.name, **self.measured}
 
     def render(self) -> str:
-        """As a table. Rates are per second here, as no time unit concerns movement."""
+        """As a table. Rates are per second here, because movement does not depend on the time unit."""
         scenario, rows = self.scenario, [[_LABELS[key], number(value)] for key, value in self.measured.items()]
         assert scenario.mobility is not None
         first = f"{scenario.name}: {scenario.nodes} nodes, {scenario.mobility.kind}, {self.geometry.seconds:g} s"
         return f"{first}\n\n{Table(('movement', 'value'), rows).render('md')}"
 
     def draw(self, folder: Path) -> list[Path]:
-        """The paths as a figure, in every format."""
+        """Draw the paths; returns the files, one for every format."""
         from analysis.plots import draw_paths
 
         make_directory(folder, exist_ok=True)
@@ -65,10 +67,10 @@ _LABELS = {
 
 
 def survey(scenario: Scenario) -> Survey:
-    """Look at the first repetition."""
+    """Survey the first repetition."""
     if not isinstance(scenario.topology, GeometricTopology):
         raise InputError(f"{scenario.name}: its topology is {scenario.topology.kind}, in which nodes have no places")
-    geometry = Geometry(scenario, Streams(scenario.seed, 0))
+    geometry = make_geometry(scenario, Streams(scenario.seed, 0))
     network = _network(scenario, geometry)
     speeds = list(_speeds(geometry))
     length, time = math.fsum(length for length, _ in speeds), math.fsum(time for _, time in speeds)
@@ -82,16 +84,16 @@ def survey(scenario: Scenario) -> Survey:
 
 
 def _speeds(geometry: Geometry) -> Iterator[tuple[float, float]]:
-    """Length and time of every leg, as far as the node is there; jumps take no time and are left out."""
+    """Length and time of every leg while the node is present; jumps take no time and are left out."""
     for trajectory in geometry.trajectories:
         for a, b in pairwise(trajectory.waypoints):
-            there = min(b.t, trajectory.leaves) - max(a.t, trajectory.appears)
-            if there > 0:
-                yield math.dist(a[1:], b[1:]) * (there / (b.t - a.t)), there
+            present = min(b.t, trajectory.leaves) - max(a.t, trajectory.appears)
+            if present > 0:
+                yield math.dist(a[1:], b[1:]) * (present / (b.t - a.t)), present
 
 
-def _comings_and_goings(geometry: Geometry) -> list[tuple[float, int, int, bool]]:
-    """When nodes appear and leave, in the shape of crossings, with the node at both ends."""
+def _presence_changes(geometry: Geometry) -> list[tuple[float, int, int, bool]]:
+    """When nodes appear and leave, in the form of crossings, with the node at both ends."""
     return sorted(
         (seconds, node, node, up)
         for node, trajectory in enumerate(geometry.trajectories)
@@ -101,34 +103,34 @@ def _comings_and_goings(geometry: Geometry) -> list[tuple[float, int, int, bool]
 
 
 def _network(scenario: Scenario, geometry: Geometry) -> dict[str, Any]:
-    """Follow the crossings of the range, each second a time unit. Nodes that are not there are no part of it."""
+    """Follow the crossings of the range, with a time unit of one second. Nodes that are absent do not count."""
     crossings, nodes = geometry.crossings(), scenario.nodes
     links = crossings.initial_links()
     peers: dict[int, set[int]] = {node: set() for node in range(nodes)}
-    components, network = Components(peers), Network()
+    components, network = Components(peers), NetworkMetrics()
 
     def change(a: int, b: int, up: bool) -> bool:
         for node, peer in ((a, b), (b, a)):
             (peers[node].add if up else peers[node].discard)(peer)
         return components.join(a, b) if up else components.part(a, b)
 
-    network.start(0, None, VERSION, LEVELS[-1], "links", 1, 0, [0] * nodes, [list(link) for link in links])
+    network.start(0, None, VERSION, LEVELS[-1], "links", False, True, 1, 0, [0] * nodes, [list(link) for link in links])
     for a, b in links:
         change(a, b, True)
-    parts = len(components.members) - sum(not one.is_there(0.0) for one in geometry.trajectories)
-    network.partition(0, None, parts, [])
-    for seconds, a, b, up in heapq.merge(crossings, _comings_and_goings(geometry), key=itemgetter(0)):
-        t, before = round(seconds * TICKS), parts
-        if a == b:  # a node alone comes or goes
-            parts += 1 if up else -1
+    count = len(components.members) - sum(not one.is_there(0.0) for one in geometry.trajectories)
+    network.partition(0, None, count, [])
+    for seconds, a, b, up in heapq.merge(crossings, _presence_changes(geometry), key=itemgetter(0)):
+        t, before = round(seconds * TICKS), count
+        if a == b:  # a node without links appears or leaves
+            count += 1 if up else -1
         else:
             if up:
                 network.link_up(t, a, b)
             else:
                 network.link_down(t, a, b, 0)
             if change(a, b, up):
-                parts += -1 if up else 1
-        if parts != before:
-            network.partition(t, None, parts, [])
+                count += -1 if up else 1
+        if count != before:
+            network.partition(t, None, count, [])
     network.stop(round(geometry.seconds * TICKS), None, "end of the movement", [0] * nodes)
     return network.result()

@@ -1,34 +1,31 @@
-"""Runs a scenario: every repetition in its world, measured and judged while it goes on, into a run directory."""
+"""Runs a scenario: all its repetitions, measured and judged while they run, into a run directory.
+
+In virtual time the repetitions are spread over the cores. In real time they run one after the other, because anything
+that runs beside them would change what is measured. A worker process that exits ends the run with one line.
+"""
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import sys
 import traceback
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.audit import Audit, Live, LiveAudit, Told
 from analysis.checks import FAILED, combine
 from analysis.metrics import summarise
-from testbed.backends.registry import BACKENDS
-from testbed.runtime.driver import AgentError
-from testbed.errors import BackendError, InputError, TestbedError
-from testbed.network.geometry import Geometry
-from testbed.mobility.traces.formats import write
-from testbed.mobility.traces.trace import Trace
-from testbed.progress import AS_LINES, Report
-from testbed.runtime.event_log import Recorder
+from testbed.backends.base import Backend, RunOptions
+from testbed.errors import TestbedError
+from testbed.experiments.measure import NO_OPTIONS, RepetitionJob, chosen_backend, measure, run_job
 from testbed.experiments.run_directory import RunDirectory
-from testbed.scenario.schema import Expect, Scenario
-from testbed.randomness import Streams
-from testbed.scenario.topology import GeometricTopology
-
-_ATTACHED = "testbed.backends.mininet_wifi.attached"
-"""The world of stations that somebody else has built. No scenario can name it."""
+from testbed.experiments.workers import Failure, JobFailed, cores, spread
+from testbed.progress import AS_LINES, Report
+from testbed.runtime.driver import AgentError
+from testbed.scenario.expect import Expect
+from testbed.scenario.schema import Scenario
 
 
 @dataclass(frozen=True)
@@ -45,113 +42,83 @@ class Result:
 
 
 def no_report(share: float, what: str) -> None:
-    """For when nobody watches."""
+    """Report nothing: for callers that show no progress."""
 
 
-@dataclass(frozen=True)
-class Wishes:
-    """What a user asks of one run besides the scenario, of worlds that have it."""
-
-    pcap: bool = False
-    """A capture of the air."""
-    cli: bool = False
-    """The network's own command line, while the agents are alive."""
-    attach: tuple[int, ...] = ()
-    """Processes in the namespaces of stations that somebody else has built."""
-
-    def of(self, backend: Any, name: str) -> dict[str, Any]:
-        """For a backend: the wishes there are; `InputError` if it cannot fulfil one."""
-        if self.pcap and not getattr(backend, "HAS_AIR", False):
-            raise InputError(f"--pcap: backend {name} puts no frames on the air")
-        if self.cli and not getattr(backend, "HAS_COMMAND_LINE", False):
-            raise InputError(f"--cli: backend {name} has no command line; mininet-wifi has")
-        if self.attach and backend.__name__ != _ATTACHED:
-            raise InputError(f"--attach: backend {name} makes its own stations; allowed: mininet-wifi")
-        return {wish: value for wish in ("pcap", "cli", "attach") if (value := getattr(self, wish))}
-
-
-def run(scenario: Scenario, out: Path, report: Report = no_report, wishes: Wishes | None = None) -> Result:
+def run(scenario: Scenario, out: Path, report: Report = no_report, options: RunOptions = NO_OPTIONS) -> Result:
     """Run a scenario into a new directory under `out`."""
-    wishes = wishes or Wishes()
-    is_attached = bool(wishes.attach) and scenario.backend == "mininet-wifi"
-    backend = importlib.import_module(_ATTACHED) if is_attached else load_backend(scenario.backend)
-    asked = wishes.of(backend, scenario.backend)
-    if getattr(backend, "check", None) is not None:
-        backend.check(scenario, **asked)
-    if getattr(backend, "run_elsewhere", None) is not None:
-        if not backend.runs_here():
-            path = backend.run_elsewhere(scenario, out, report, **asked)
-            return Result(path, json.loads((path / "summary.json").read_bytes()))
-        if not os.environ.get(AS_LINES):  # whoever has sent us here has told
-            print(f"testbed: {scenario.backend} runs on this machine's own kernel", file=sys.stderr)
+    backend = chosen_backend(scenario, options)
+    backend.check(scenario, options)
+    if not backend.runs_here():
+        path = backend.run_elsewhere(scenario, out, report, options)
+        return Result(path, json.loads((path / "summary.json").read_bytes()))
+    if backend.may_run_elsewhere and not options.attach and not os.environ.get(AS_LINES):
+        print(f"testbed: {scenario.backend} runs on this machine's own kernel", file=sys.stderr)
     directory = RunDirectory(scenario, out)
     try:
-        repetitions = []
-        for number in range(scenario.repeat):
-            what = f"{scenario.name}, repetition {number + 1} of {scenario.repeat}"
-            start, width = number / scenario.repeat, 1 / scenario.repeat
-            one = _repetition(backend, scenario, number, directory, start, width, what, report, asked)
-            repetitions.append(one)
-        summary = summarise_run(scenario, repetitions)
+        summary = summarise_run(scenario, _repetitions(backend, scenario, directory, report, options))
         directory.finish(summary, int(bool(summary["unmet"])))
     except KeyboardInterrupt:
         directory.end("interrupted", 130)
         raise
-    except AgentError as error:
-        (directory.path / "error.txt").write_text("".join(traceback.format_exception(error)), encoding="utf-8")
-        directory.end("failed", 1, error=str(error))
-        raise TestbedError(f"{error} (traceback in {directory.path / 'error.txt'})") from error
+    except TestbedError as error:
+        directory.end("failed", error.exit_code, error=str(error))
+        trace = _traceback(error)
+        if not trace:
+            raise
+        file = directory.path / "error.txt"
+        file.write_text(trace, encoding="utf-8")
+        raise TestbedError(f"{error} (traceback in {file})") from error
     except BaseException as error:
         directory.end("failed", 1, error=repr(error))
         raise
     return Result(directory.path, summary)
 
 
-def load_backend(name: str) -> Any:
-    """The backend's module, or `BackendError` if it cannot run here."""
-    module = importlib.import_module(BACKENDS[name])
-    lacking = module.missing()
-    if lacking:
-        raise BackendError(f"backend {name}: {lacking}")
-    return module
+def _traceback(error: TestbedError) -> str:
+    """The traceback of an unexpected exception, such as an agent's; empty for an error that its text explains."""
+    if isinstance(error, JobFailed):
+        return error.trace
+    return "".join(traceback.format_exception(error)) if isinstance(error, AgentError) else ""
 
 
-def _repetition(
-    backend: Any,
-    scenario: Scenario,
-    number: int,
-    directory: RunDirectory,
-    start: float,
-    width: float,
-    what: str,
-    report: Report,
-    asked: dict[str, Any],
-) -> dict[str, Any]:
-    folder = directory.repetition(number)
-    audit = Audit() if backend.REAL_TIME else LiveAudit()
-    if isinstance(scenario.topology, GeometricTopology):
-        write_positions(scenario, number, folder / "positions.csv")
-    with Recorder(folder / "events.jsonl", scenario.trace) as recorder:
+def _repetitions(
+    backend: Backend, scenario: Scenario, directory: RunDirectory, report: Report, options: RunOptions
+) -> list[dict[str, Any]]:
+    if not backend.real_time and scenario.repeat > 1 and cores() > 1:
+        return _in_parallel(scenario, directory, report)
+    results = []
+    for number in range(scenario.repeat):
 
-        def progress(share: float) -> None:
-            recorder.flush()
-            report(start + share * width, f"{what}: {audit.so_far()}")
+        def progress(share: float, words: str, number: int = number) -> None:
+            what = f"{scenario.name}, repetition {number + 1} of {scenario.repeat}: {words}"
+            report((number + share) / scenario.repeat, what)
 
-        progress(0.0)
-        # Where time is real, every event is told; the simulator, which is in a hurry, tells sums.
-        listener = Live(audit, recorder) if isinstance(audit, LiveAudit) else Told(audit, recorder)
-        backend.run_repetition(scenario, number, listener, progress, folder, **asked)
-    return {"repetition": number, "checks": audit.verdicts(), "metrics": audit.metrics()}
+        results.append(measure(scenario, number, directory.repetition(number), progress, options))
+    return results
 
 
-def write_positions(scenario: Scenario, number: int, path: Path) -> None:
-    """Where every node is in a repetition, as a trace that can be replayed: its waypoints."""
-    trajectories = Geometry(scenario, Streams(scenario.seed, number)).trajectories
-    write(path, Trace(tuple(map(str, range(scenario.nodes))), tuple(trajectories)))
+def _in_parallel(scenario: Scenario, directory: RunDirectory, report: Report) -> list[dict[str, Any]]:
+    results: dict[int, dict[str, Any]] = {}
+    total = scenario.repeat
+    jobs = [RepetitionJob(scenario, number, directory.repetition(number)) for number in range(total)]
+
+    def progress(shares: dict[int, float], words: str) -> None:
+        what = f"{scenario.name}, {len(results)} of {total} repetitions done: {words}"
+        report((len(results) + sum(shares.values())) / total, what)
+
+    with closing(spread(run_job, jobs, range(total), progress)) as finished:
+        for done in finished:
+            outcome = done.result
+            if isinstance(outcome, Failure):
+                lost = outcome.of(f"{scenario.name}, repetition {done.index}")
+                raise (lost if outcome.is_lost else outcome).error()
+            results[done.index] = outcome
+    return [results[number] for number in range(total)]
 
 
 def summarise_run(scenario: Scenario, repetitions: list[dict[str, Any]]) -> dict[str, Any]:
-    """Verdicts and metrics over the repetitions, and what the scenario expected in vain."""
+    """Verdicts and metrics over the repetitions, and the expectations of the scenario that do not hold."""
     names = repetitions[0]["checks"]
     checks = {name: combine([one["checks"][name] for one in repetitions]) for name in names}
     metrics = summarise([one["metrics"] for one in repetitions])

@@ -9,20 +9,20 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from testbed.errors import InputError, TestbedError
-from testbed.progress import Report
 from testbed.experiments.runner import no_report, run
-from testbed.scenario.schema import load
+from testbed.progress import Report
+from testbed.scenario.loader import load
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How one scenario went: `problems` is empty if it passed."""
+class SmokeResult:
+    """The result of one scenario: `problems` is empty if it passed."""
 
     file: Path
     seconds: float
     problems: list[str]
     broken: bool = False
-    """Whether the scenario could not even run."""
+    """Whether the scenario could not run to its end."""
 
 
 def find_scenarios(folder: Path) -> list[Path]:
@@ -38,12 +38,12 @@ def find_scenarios(folder: Path) -> list[Path]:
 def run_all(
     files: list[Path],
     out: Path,
-    tell: Callable[[Outcome], None],
+    show: Callable[[SmokeResult], None],
     report: Report = no_report,
     overrides: Sequence[str] = (),
-) -> list[Outcome]:
-    """Run every scenario, with keys overridden; one that breaks does not keep the others from running."""
-    outcomes = []
+) -> list[SmokeResult]:
+    """Run every scenario, with keys overridden, and show each result; an error in one does not stop the others."""
+    results = []
     for index, file in enumerate(files):
         begin = time.monotonic()
 
@@ -51,26 +51,26 @@ def run_all(
             report((index + share) / len(files), what)
 
         try:
-            result = run(load(file, list(overrides)), out, progress)
-            outcome = Outcome(file, time.monotonic() - begin, result.summary["unmet"])
+            finished = run(load(file, list(overrides)), out, progress)
+            result = SmokeResult(file, time.monotonic() - begin, finished.summary["unmet"])
         except TestbedError as error:
-            outcome = Outcome(file, time.monotonic() - begin, [str(error)], broken=True)
-        outcomes.append(outcome)
-        tell(outcome)
-    return outcomes
+            result = SmokeResult(file, time.monotonic() - begin, [str(error)], broken=True)
+        results.append(result)
+        show(result)
+    return results
 
 
-def write_junit(outcomes: list[Outcome], path: Path) -> None:
-    """A JUnit report, as continuous integration reads it."""
+def write_junit(results: list[SmokeResult], path: Path) -> None:
+    """Write a JUnit report, for continuous integration."""
     suite = ElementTree.Element(
         "testsuite",
         name="testbed smoke",
-        tests=str(len(outcomes)),
-        failures=str(sum(bool(one.problems) and not one.broken for one in outcomes)),
-        errors=str(sum(one.broken for one in outcomes)),
-        time=f"{sum(one.seconds for one in outcomes):.3f}",
+        tests=str(len(results)),
+        failures=str(sum(bool(one.problems) and not one.broken for one in results)),
+        errors=str(sum(one.broken for one in results)),
+        time=f"{sum(one.seconds for one in results):.3f}",
     )
-    for one in outcomes:
+    for one in results:
         case = ElementTree.SubElement(suite, "testcase", name=one.file.stem, classname=str(one.file.parent))
         case.set("time", f"{one.seconds:.3f}")
         if one.problems:

@@ -1,4 +1,4 @@
-"""The benchmark of crossings runs, and compares only what agrees. What it measures is not tested."""
+"""The benchmark of crossings runs, and compares only programs that agree. The measured times are not tested."""
 
 import itertools
 import json
@@ -24,12 +24,13 @@ from testbed.mobility.crossings import Crossing
 from testbed.mobility.trajectory import Trajectory, Waypoint
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.xdist_group("crossings benchmark")  # they share one run
 MEASURED = ("link_events", "seconds", "us_per_link_event", "peak_memory_mb", "brute_force_us_per_link_event")
 
 
 @pytest.fixture(scope="module")
 def rows() -> list[dict[str, Any]]:
-    """What a quick run prints; it would fail if brute force found other crossings."""
+    """The rows that a quick run prints; it would fail if brute force found other crossings."""
     command = [sys.executable, "-m", "benchmarks.crossings", "--quick", "--json"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=120)
     assert "60 nodes" in done.stderr
@@ -49,8 +50,8 @@ def test_the_table_is_complete(rows: list[dict[str, Any]]) -> None:
         )
 
 
-def test_the_table_for_people(rows: list[dict[str, Any]]) -> None:
-    """Markdown, with a dash for what is not measured."""
+def test_the_table_as_text(rows: list[dict[str, Any]]) -> None:
+    """Markdown, with a dash for a value that was not measured."""
     lines = table([rows[0], {**rows[1], "ratio_brute_force": None}]).splitlines()
     assert lines[0].startswith("|  n | side, m |")
     assert len({len(line) for line in lines}) == 1
@@ -58,7 +59,7 @@ def test_the_table_for_people(rows: list[dict[str, Any]]) -> None:
 
 
 def test_random_waypoint_stays_inside_and_within_its_speeds() -> None:
-    """For as long as it is asked to, and at different speeds."""
+    """For the whole duration, and at different speeds."""
     waypoints = random_waypoint(Random(1), side_m=500.0, duration_s=2_000.0).waypoints
     assert waypoints[0].t == 0.0
     assert waypoints[-2].t < 2_000.0 <= waypoints[-1].t
@@ -68,7 +69,7 @@ def test_random_waypoint_stays_inside_and_within_its_speeds() -> None:
 
 
 def test_brute_force_by_hand() -> None:
-    """One node stands, and another comes by at 10 m/s, on two legs that are one line."""
+    """One node stands, and another passes at 10 m/s, on two legs of one straight line."""
     standing = Trajectory((Waypoint(0.0, 0.0, 0.0), Waypoint(99.0, 0.0, 0.0)))
     passing = Trajectory(tuple(Waypoint(t, 10.0 * t - 3 * RANGE_M, 0.0) for t in (0.0, 25.0, 60.0)))
     up, down = Crossing(20.0, 0, 1, True), Crossing(40.0, 0, 1, False)
@@ -87,7 +88,7 @@ def test_brute_force_by_hand() -> None:
     ids=["missing", "other way", "other time", "other pair"],
 )
 def test_programs_that_differ_are_not_compared(spoilt: list[Crossing]) -> None:
-    """Whatever it is that differs, and on whichever side."""
+    """A crossing that is missing or different, on either side."""
     right = [Crossing(1.0, 0, 1, True), Crossing(2.0, 0, 1, False)]
     check_agreement(right, [Crossing(t + 1e-9, a, b, up) for t, a, b, up in right])
     with pytest.raises(WrongCrossings):

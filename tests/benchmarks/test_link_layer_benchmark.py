@@ -1,4 +1,4 @@
-"""The benchmark of the link layer runs, and says what it measured. What that is, is not tested."""
+"""The benchmark of the link layer runs and prints what it measured. The measured times are not tested."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ from benchmarks.link_layer import ALGORITHMS, LINKS
 
 
 def test_it_runs_and_measures_everything():
-    """A row for every algorithm and kind of links; frames only where there are any, and all of them of some kind."""
+    """A row for every algorithm and kind of links; only radio links have frames, and every frame has a kind."""
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.link_layer", "--quick", "--json"],
         cwd=Path(__file__).parents[2],

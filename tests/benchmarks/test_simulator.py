@@ -1,4 +1,4 @@
-"""The benchmark of the simulator runs, and what it compares has done the same work. What it measures is not tested."""
+"""The benchmark of the simulator runs, and its programs do the same work. The measured times are not tested."""
 
 import json
 import subprocess
@@ -12,13 +12,14 @@ from benchmarks.simulator import TOLERANCE, check_agreement
 from benchmarks.testbed_rl import WrongRun
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.xdist_group("simulator benchmark")  # they share one run
 PROGRAMS = {"testbed", "simpy", "simpy_callbacks", "heapq"}
 MEASURED = ("events", "setup_s", "us_per_event", "bare_us_per_event", "peak_memory_mb")
 
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    """What a quick run prints."""
+    """The document that a quick run prints."""
     command = [sys.executable, "-m", "benchmarks.simulator", "--quick", "--json"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=300)
     assert "round 1" in done.stderr
@@ -36,7 +37,7 @@ def test_the_programs_do_the_same_work(document: dict[str, Any]) -> None:
 
 
 def test_every_program_has_a_speed(document: dict[str, Any]) -> None:
-    """Events per second of each, and what the testbed's are of the others'."""
+    """Events per second of each, and the ratios of the testbed's to the others'."""
     speed = document["events_per_second"]
     assert set(speed) == PROGRAMS
     for other in PROGRAMS - {"testbed"}:

@@ -1,4 +1,4 @@
-"""The benchmark of stations runs, and says what it measured. What that is, is not tested."""
+"""The benchmark of stations runs and prints what it measured. The measured times are not tested."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.xdist_group("stations")
 
 
 def test_it_runs_and_measures_everything():
-    """Messages against datagrams, and what many stations cost."""
+    """Messages per second compared with bare datagrams, and the costs of many stations."""
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.stations", "--quick", "--json"],
         cwd=Path(__file__).parents[2],

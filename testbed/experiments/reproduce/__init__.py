@@ -5,20 +5,20 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 
-from testbed.progress import Report
-from testbed.experiments.reproduce.reproduction import Outcome
+from testbed.experiments.reproduce.reproduction import Reproduction
 from testbed.experiments.run_directory import fresh_directory
+from testbed.progress import Report
 
 PAPERS: dict[str, str] = {
     "rl": "testbed.experiments.reproduce.rl",
     "krl": "testbed.experiments.reproduce.krl",
 }
-"""Each module has `run(quick, out, report)`, which returns an `Outcome`."""
+"""Each module has `run(quick, out, report)`, which returns a `Reproduction`."""
 
 
-def reproduce(paper: str, quick: bool, out: Path, report: Report) -> Outcome:
-    """Run a paper's experiments and write tables, data and, where the plots extra is there, figures."""
+def reproduce(paper: str, quick: bool, out: Path, report: Report) -> Reproduction:
+    """Run a paper's experiments and write tables, data and, if the plots extra is installed, figures."""
     with fresh_directory(out, f"reproduce-{paper}") as directory:
-        outcome: Outcome = importlib.import_module(PAPERS[paper]).run(quick, directory, report)
-        outcome.write()
-    return outcome
+        reproduction: Reproduction = importlib.import_module(PAPERS[paper]).run(quick, directory, report)
+        reproduction.write()
+    return reproduction

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from analysis import stats
-from testbed.experiments.grid import Job, spread
+from testbed.experiments.grid import Point, PointResult, run_points
 from testbed.progress import Report
 from testbed.scenario.schema import Scenario
+
+if TYPE_CHECKING:
+    from analysis.plots import Panels
 
 NODES = 30
 LINKS: dict[str, Any] = {
     "ideal": "ideal",
-    # A hop takes a time unit here, so hellos are rarer, and patience longer, than where it takes milliseconds.
+    # A hop takes a time unit here, so hellos are rarer and retries later than where a hop takes milliseconds.
     "radio": {"kind": "radio", "hello": 10.0, "retry": 0.5},
 }
 
@@ -57,69 +60,79 @@ class Cell:
             }
         )
 
+    def __str__(self) -> str:
+        """Its name in messages."""
+        kind = f"{self.reading}, " if self.change_rate else ""
+        return (
+            f"{self.algorithm} ({self.links} links, {self.connectivity:.0%} connectivity, {self.mobility} mobility, "
+            f"{kind}load {self.rate:g}, {self.duration:g} time units)"
+        )
+
     def changes_per_unit(self) -> float:
         """Link changes in the whole network per time unit."""
         return self.change_rate * (NODES * (NODES - 1) / 2 if self.reading == "per-pair" else 1)
 
-    def jobs(self) -> list[Job]:
-        """Its repetitions. A link change costs about as much as two critical sections' worth of a static run."""
-        scenario = self.scenario()
+    def point(self) -> Point:
+        """The cell as a point of the grid."""
+        # A link change takes about as much time as two critical sections of a static run.
         weight = self.duration * (min(0.35, NODES * self.rate) + 0.5 * self.changes_per_unit())
-        return [Job(scenario, repetition, weight) for repetition in range(self.repeat)]
+        return Point(str(self), self.scenario(), weight)
 
 
 @dataclass(frozen=True)
-class Point:
-    """What a cell measured: values over its repetitions."""
+class CellResult:
+    """What a cell measured."""
 
     cell: Cell
-    waiting_time: list[float]
-    messages_per_cs: list[float]
-    frames_per_cs: list[float]
+    result: PointResult
 
     def mean(self, metric: str) -> float | None:
         """Over the repetitions."""
-        return stats.mean(getattr(self, metric))
+        return self.result.mean(metric)
 
     def ci95(self, metric: str) -> float | None:
-        """Over the repetitions."""
-        return stats.ci95(getattr(self, metric))
+        """Half the width of its 95 % confidence interval, over the repetitions."""
+        return self.result.ci95(metric)
 
 
-def run_cells(cells: list[Cell], what: str, report: Report) -> tuple[list[Point], list[str]]:
-    """Run cells over the cores; returns what they measured, and a line for every check that failed."""
-    jobs = [job for cell in cells for job in cell.jobs()]
-    results = iter(spread(jobs, what, report))
-    points, failures = [], []
-    for cell in cells:
-        repetitions = [next(results) for _ in range(cell.repeat)]
-        for one in repetitions:
+def run_cells(cells: list[Cell], what: str, out: Path, report: Report) -> tuple[list[CellResult], list[str]]:
+    """Run cells over the cores; returns their results, and a line for every failed check and every lost repetition."""
+    results = run_points([cell.point() for cell in cells], what, out, report)
+    failures = []
+    for result in results:
+        for one in result.repetitions:
             failures += [
-                f"{cell}, repetition {one['repetition']}: {name}: {check['offenders'][:1]}"
+                f"{result.name}, repetition {one['repetition']}: {name}: {check['offenders'][:1]}"
                 for name, check in one["checks"].items()
                 if check["verdict"] != "ok"
             ]
-        measured = [one["metrics"] for one in repetitions if one["metrics"]["entries"]]
-        waiting = [metrics["waiting_time"]["mean"] for metrics in measured]
-        frames = [metrics["frames_per_cs"] or 0.0 for metrics in measured]
-        points.append(Point(cell, waiting, [metrics["messages_per_cs"] for metrics in measured], frames))
-    return points, failures
+        failures += result.lost
+    return [CellResult(cell, result) for cell, result in zip(cells, results, strict=True)], failures
 
 
-def figure_records(points: list[Point], names: dict[str, str]) -> Iterable[dict[str, Any]]:
-    """One record per repetition of every point, for plotting; `names` are the papers' for the algorithms."""
+def draw_figure(figure: Panels, path: Path) -> list[Path]:
+    """Draw a figure in every format; none if all repetitions of one of its panels were lost."""
+    from analysis.plots import draw_panels
+
+    has_all = {record[figure.panel] for record in figure.records} >= set(figure.panels)
+    return draw_panels(figure, path) if has_all else []
+
+
+def figure_records(points: list[CellResult], names: dict[str, str]) -> Iterable[dict[str, Any]]:
+    """One record per repetition of every point, for plotting; `names` gives the papers' names of the algorithms."""
     for point in points:
-        cell = point.cell
-        for waiting, messages in zip(point.waiting_time, point.messages_per_cs, strict=True):
-            yield {
-                "algorithm": names[cell.algorithm],
-                "reading": cell.reading,
-                "mobility": cell.mobility,
-                "connectivity": cell.connectivity,
-                "rate": cell.rate,
-                "waiting_time": waiting,
-                "messages_per_cs": messages,
-            }
+        cell, result = point.cell, point.result
+        for waiting, messages in zip(result.values("waiting_time"), result.values("messages_per_cs"), strict=True):
+            if waiting is not None:
+                yield {
+                    "algorithm": names[cell.algorithm],
+                    "reading": cell.reading,
+                    "mobility": cell.mobility,
+                    "connectivity": cell.connectivity,
+                    "rate": cell.rate,
+                    "waiting_time": waiting,
+                    "messages_per_cs": messages,
+                }
 
 
 RATE_AXIS = "request rate of a node (requests per time unit)"

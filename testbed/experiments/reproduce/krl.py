@@ -1,13 +1,13 @@
 """The KRL paper's section 6: Figures 6-9, KRL against KRLF with k = 3, and what its text claims of them.
 
-The figures are printed without numbers, so what can be held against ours is the text: every sentence that makes a claim
-is a row, with what we measured and whether it holds (`testbed.experiments.reproduce.krl_claims`). KRLF-adaptive, which the paper's
-conclusion only plans, is run beside the two.
+The figures are printed without numbers, so only the text can be compared with our results: every sentence that makes a
+claim is a row, with what we measured and whether it holds (`krl_claims`). KRLF-adaptive, which the paper's conclusion
+only plans, is run beside the two.
 
-The paper does not say how long its runs were, and KRL's waiting time grows with their length, so ours are in the
-report. Its low mobility is printed as a rate of 50^-2 and as one change every 500 time units; this is the latter. A
-change takes one link away and forms another that was not there, so the connectivity stays as it was, well within the
-paper's 10 %.
+The paper does not say how long its runs were, and KRL's waiting time grows with their length, so the report gives the
+length of ours. The paper prints its low mobility as a rate of 50^-2 and as one change every 500 time units; we use the
+latter. A change removes one link and forms another that was not there, so the connectivity stays as it was, well within
+the paper's 10 %.
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from analysis.tables import Table, number
-from testbed.progress import Report
 from testbed.experiments.reproduce.cells import (
     CONNECTIVITY_AXIS,
     METRIC_AXES,
     RATE_AXIS,
     Cell,
-    Point,
+    CellResult,
+    draw_figure,
     figure_records,
     run_cells,
 )
 from testbed.experiments.reproduce.krl_claims import Claim, Measured, claims_of
-from testbed.experiments.reproduce.reproduction import Outcome
+from testbed.experiments.reproduce.reproduction import Reproduction
+from testbed.progress import Report
 
 NAMES = {"krl": "KRL", "krlf": "KRLF", "krlf-adaptive": "KRLF-adaptive"}
 MOBILITY = {"zero": 0.0, "low": 1 / 500, "high": 1 / 50}
@@ -52,15 +53,17 @@ def cells(quick: bool) -> list[Cell]:
     ]
 
 
-def run(quick: bool, out: Path, report: Report) -> Outcome:
-    """Run it all."""
-    points, failures = run_cells(cells(quick), "the KRL paper's experiments", report)
+def run(quick: bool, out: Path, report: Report) -> Reproduction:
+    """Run all points, judge the claims and write the report."""
+    points, failures = run_cells(cells(quick), "the KRL paper's experiments", out, report)
     claims = claims_of(Measured(points))
     document = {"claims": [claim.as_dict() for claim in claims], "rows": list(rows(points))}
-    return Outcome("krl", out, document, list(figure_records(points, NAMES)), failures, render(points, claims), draw)
+    return Reproduction(
+        "krl", out, document, list(figure_records(points, NAMES)), failures, render(points, claims), draw
+    )
 
 
-def rows(points: list[Point]) -> list[dict[str, Any]]:
+def rows(points: list[CellResult]) -> list[dict[str, Any]]:
     """One for every point of every figure."""
     found = []
     for figure, metric in FIGURES.items():
@@ -83,7 +86,7 @@ def rows(points: list[Point]) -> list[dict[str, Any]]:
     return found
 
 
-def of_figure(figure: int, points: list[Point]) -> list[Point]:
+def of_figure(figure: int, points: list[CellResult]) -> list[CellResult]:
     """Figures 6 and 7 are against load at two connectivities, 8 and 9 against connectivity at one load."""
     if figure in (6, 7):
         return [point for point in points if point.cell.connectivity in FIXED_CONNECTIVITIES]
@@ -92,7 +95,7 @@ def of_figure(figure: int, points: list[Point]) -> list[Point]:
 
 def draw(records: list[dict[str, Any]], out: Path) -> list[Path]:
     """Figures 6-9."""
-    from analysis.plots import Panels, draw_panels
+    from analysis.plots import Panels
 
     by_load = [
         {**one, "series": f"{one['algorithm']}, {one['connectivity']:.0%}"}
@@ -110,11 +113,11 @@ def draw(records: list[dict[str, Any]], out: Path) -> list[Path]:
         panels = Panels(
             data, x, label, metric, METRIC_AXES[metric], "mobility", list(MOBILITY), x == "rate", log_y=True
         )
-        files += draw_panels(panels, out / f"figure-{figure}")
+        files += draw_figure(panels, out / f"figure-{figure}")
     return files
 
 
-def render(points: list[Point], claims: list[Claim]) -> str:
+def render(points: list[CellResult], claims: list[Claim]) -> str:
     """The figures as tables, and the claims."""
     parts = []
     for figure, metric in FIGURES.items():
@@ -122,21 +125,18 @@ def render(points: list[Point], claims: list[Claim]) -> str:
         parts.append(f"## Figure {figure}: {METRIC_AXES[metric]} against {against}\n")
         parts.append(figure_table(figure, metric, points).render("md"))
     parts.append("## What section 6 claims\n")
-    lines = [
-        (claim.claim, claim.paper, claim.measured, "holds" if claim.holds else "DOES NOT HOLD") for claim in claims
-    ]
+    lines = [(claim.claim, claim.paper, claim.measured, claim.verdict) for claim in claims]
     parts.append(Table(("claim", "paper", "measured", "verdict"), lines).render("md"))
     lengths = {point.cell.rate: point.cell.duration for point in points}
-    told = ", ".join(f"{length:g} at load {rate:g}" for rate, length in sorted(lengths.items()))
-    repetitions = points[0].cell.repeat
+    listed = ", ".join(f"{length:g} at load {rate:g}" for rate, length in sorted(lengths.items()))
     parts.append(
-        f"k = 3, {repetitions} repetitions of each point. Run lengths, which the paper does not give, in time "
+        f"k = 3, {points[0].cell.repeat} repetitions of each point. "
+        f"Run lengths, which the paper does not give, in time units: {listed}.\n"
     )
-    parts[-1] += f"units: {told}.\n"
     return "\n".join(parts)
 
 
-def figure_table(figure: int, metric: str, points: list[Point]) -> Table:
+def figure_table(figure: int, metric: str, points: list[CellResult]) -> Table:
     """A line of the figure is a row, a point of the line a column."""
     shown = of_figure(figure, points)
     by_load = figure in (6, 7)

@@ -1,7 +1,6 @@
-"""Every sentence of the KRL paper's section 6 that makes a claim, held against what we measured.
+"""Every sentence of the KRL paper's section 6 that makes a claim, compared with what we measured.
 
-Where the paper says a thing without a number ("comparable", "not sensitive"), the number that stands for it here is in
-the claim.
+Where the paper gives no number ("comparable", "not sensitive"), the claim here contains the number that we use for it.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from testbed.experiments.reproduce.cells import NODES, Point
+from testbed.experiments.reproduce.cells import NODES, CellResult
 
 COMPARABLE = 2.0  # "comparable": within this factor of each other
 INSENSITIVE = 0.15  # "not sensitive": the extremes differ by less than this share of the mean
@@ -18,22 +17,31 @@ INSENSITIVE = 0.15  # "not sensitive": the extremes differ by less than this sha
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper, what we measured, and whether it holds."""
+    """A sentence of the paper, what we measured, and whether it holds; None if a point that it needs has no value."""
 
     claim: str
     paper: str
     measured: str
-    holds: bool
+    holds: bool | None
+
+    @property
+    def verdict(self) -> str:
+        """For the report."""
+        return "not judged" if self.holds is None else "holds" if self.holds else "DOES NOT HOLD"
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return asdict(self)
 
 
+class NotMeasured(Exception):
+    """A point has no value, because all its repetitions were lost."""
+
+
 class Measured:
     """Looks up means: of a metric, for an algorithm, at a mobility, connectivity and rate."""
 
-    def __init__(self, points: list[Point]) -> None:
+    def __init__(self, points: list[CellResult]) -> None:
         self._points = {
             (p.cell.algorithm, p.cell.mobility, round(p.cell.connectivity, 3), p.cell.rate): p for p in points
         }
@@ -42,9 +50,10 @@ class Measured:
         self.connectivities = sorted({p.cell.connectivity for p in points})
 
     def mean(self, metric: str, algorithm: str, mobility: str, connectivity: float, rate: float) -> float:
-        """Over the repetitions of the point."""
+        """Over the repetitions of the point; raises `NotMeasured` if it has no value."""
         value = self._points[algorithm, mobility, round(connectivity, 3), rate].mean(metric)
-        assert value is not None, "every point is run for long enough to have entries"
+        if value is None:
+            raise NotMeasured(f"no value of {algorithm} at {mobility} mobility, {connectivity:.0%}, load {rate:g}")
         return value
 
     def ratios(self, metric: str, places: Iterator[tuple[str, float, float]]) -> list[float]:
@@ -60,9 +69,32 @@ class Measured:
         return ((m, c, 0.1) for m in mobilities for c in self.connectivities)
 
 
+Judge = Callable[[Measured], tuple[str, bool]]
+"""Takes what was found; returns what was measured, in words, and whether the claim holds."""
+CLAIMS: list[tuple[str, str, Judge]] = []
+"""Each claim in our words, the paper's sentence, and what judges it, in the order of the paper."""
+
+
 def claims_of(found: Measured) -> list[Claim]:
     """All claims, in the order of the paper."""
-    return [claim(found) for claim in CLAIMS]
+    return [_judged(found, *claim) for claim in CLAIMS]
+
+
+def _judged(found: Measured, claim: str, paper: str, judge: Judge) -> Claim:
+    try:
+        return Claim(claim, paper, *judge(found))
+    except NotMeasured as error:
+        return Claim(claim, paper, str(error), None)
+
+
+def _claim(claim: str, paper: str) -> Callable[[Judge], Judge]:
+    """Add a claim to the list."""
+
+    def add(judge: Judge) -> Judge:
+        CLAIMS.append((claim, paper, judge))
+        return judge
+
+    return add
 
 
 def _spread(values: list[float]) -> str:
@@ -73,79 +105,72 @@ def _below(values: list[float], bound: float) -> str:
     return f"ratio {_spread(values)}; {sum(value < bound for value in values)} of {len(values)} points below {bound:g}"
 
 
-def _always_pending(found: Measured) -> Claim:
+@_claim(
+    "at a load of 1 a node has a request pending at least 90 % of its time",
+    "at this rate each node would have a request pending almost all the time",
+)
+def _always_pending(found: Measured) -> tuple[str, bool]:
     waits = [found.mean("waiting_time", "krl", m, c, 1.0) for m, c, _ in found.figure_6(lambda rate: rate == 1.0)]
     shares = [wait / (wait + 2) for wait in waits]  # then one unit inside and one, on average, of thinking
     measured = f"KRL: {min(shares):.0%} to {max(shares):.0%} of a node's time"
-    return Claim(
-        "at a load of 1 a node has a request pending at least 90 % of its time",
-        "at this rate each node would have a request pending almost all the time",
-        measured,
-        min(shares) >= 0.9,
-    )
+    return measured, min(shares) >= 0.9
 
 
-def _rarely_pending(found: Measured) -> Claim:
+@_claim(
+    "at a load of 0.001 at most 3 of 30 requests are pending on average",
+    "requests rarely pending at all nodes at the same time",
+)
+def _rarely_pending(found: Measured) -> tuple[str, bool]:
     rate = found.rates[0]
     waits = [found.mean("waiting_time", "krl", m, c, rate) for m, c, _ in found.figure_6(lambda one: one == rate)]
     pending = [NODES * wait / (wait + 1 + 1 / rate) for wait in waits]
-    return Claim(
-        "at a load of 0.001 at most 3 of 30 requests are pending on average",
-        "requests rarely pending at all nodes at the same time",
-        f"KRL: {min(pending):.2f} to {max(pending):.2f} of {NODES}",
-        max(pending) <= 3,
-    )
+    return f"KRL: {min(pending):.2f} to {max(pending):.2f} of {NODES}", max(pending) <= 3
 
 
-def _lower_time(found: Measured) -> Claim:
+@_claim(
+    "KRLF waits less than KRL, at every load, mobility and connectivity",
+    "KRLF results in executions with lower average time per CS entry",
+)
+def _lower_time(found: Measured) -> tuple[str, bool]:
     ratios = found.ratios("waiting_time", found.figure_6())
-    return Claim(
-        "KRLF waits less than KRL, at every load, mobility and connectivity",
-        "KRLF results in executions with lower average time per CS entry",
-        _below(ratios, 1.0),
-        max(ratios) < 1,
-    )
+    return _below(ratios, 1.0), max(ratios) < 1
 
 
-def _half_the_time(found: Measured) -> Claim:
+@_claim(
+    "at a load of 0.1 KRLF waits less than half as long as KRL, at 20 % and 80 %",
+    "less than half the time per CS entry as KRL uses when the mean time between requests is 10 time units",
+)
+def _half_the_time(found: Measured) -> tuple[str, bool]:
     ratios = found.ratios("waiting_time", found.figure_6(lambda rate: rate == 0.1))
-    return Claim(
-        "at a load of 0.1 KRLF waits less than half as long as KRL, at 20 % and 80 %",
-        "less than half the time per CS entry as KRL uses when the mean time between requests is 10 time units",
-        _below(ratios, 0.5),
-        max(ratios) < 0.5,
-    )
+    return _below(ratios, 0.5), max(ratios) < 0.5
 
 
-def _fewer_messages_when_mobile(found: Measured) -> Claim:
+@_claim(
+    "at a load of 0.1 KRLF uses fewer messages than KRL when nodes are mobile",
+    "actually uses fewer messages per CS entry when nodes are mobile",
+)
+def _fewer_messages_when_mobile(found: Measured) -> tuple[str, bool]:
     places = [place for place in found.figure_6(lambda rate: rate == 0.1) if place[0] != "zero"]
     ratios = found.ratios("messages_per_cs", iter(places))
-    return Claim(
-        "at a load of 0.1 KRLF uses fewer messages than KRL when nodes are mobile",
-        "actually uses fewer messages per CS entry when nodes are mobile",
-        _below(ratios, 1.0),
-        max(ratios) < 1,
-    )
+    return _below(ratios, 1.0), max(ratios) < 1
 
 
-def _comparable_messages(found: Measured) -> Claim:
+@_claim(
+    f"at loads from 0.1 to 1 KRLF's and KRL's messages are within a factor of {COMPARABLE:g}",
+    "comparable, in terms of number of message per CS entry, to the KRL algorithm",
+)
+def _comparable_messages(found: Measured) -> tuple[str, bool]:
     ratios = found.ratios("messages_per_cs", found.figure_6(lambda rate: rate >= 0.1))
-    return Claim(
-        f"at loads from 0.1 to 1 KRLF's and KRL's messages are within a factor of {COMPARABLE:g}",
-        "comparable, in terms of number of message per CS entry, to the KRL algorithm",
-        f"ratio {_spread(ratios)}",
-        min(ratios) >= 1 / COMPARABLE and max(ratios) <= COMPARABLE,
-    )
+    return f"ratio {_spread(ratios)}", min(ratios) >= 1 / COMPARABLE and max(ratios) <= COMPARABLE
 
 
-def _more_messages_at_low_load(found: Measured) -> Claim:
+@_claim(
+    "at the lowest load KRLF uses more messages than KRL",
+    "at the lowest loads, KRLF uses more messages due to the continuous circulation of tokens",
+)
+def _more_messages_at_low_load(found: Measured) -> tuple[str, bool]:
     ratios = found.ratios("messages_per_cs", found.figure_6(lambda rate: rate == found.rates[0]))
-    return Claim(
-        "at the lowest load KRLF uses more messages than KRL",
-        "at the lowest loads, KRLF uses more messages due to the continuous circulation of tokens",
-        f"ratio {_spread(ratios)}",
-        min(ratios) > 1,
-    )
+    return f"ratio {_spread(ratios)}", min(ratios) > 1
 
 
 def _savings(found: Measured, rate: float) -> float:
@@ -154,111 +179,85 @@ def _savings(found: Measured, rate: float) -> float:
     return 1 - sum(ratios) / len(ratios)
 
 
-def _benefits_at_medium_to_high_load(found: Measured) -> Claim:
+@_claim(
+    "forwarding saves a greater share of the waiting time at loads of 0.1 and 1 than at 0.001",
+    "performance benefits, particularly at medium to high loads",
+)
+def _benefits_at_medium_to_high_load(found: Measured) -> tuple[str, bool]:
     low, medium, high = (_savings(found, rate) for rate in (found.rates[0], 0.1, 1.0))
-    return Claim(
-        "forwarding saves a greater share of the waiting time at loads of 0.1 and 1 than at 0.001",
-        "performance benefits, particularly at medium to high loads",
-        f"saved: {low:.0%} at 0.001, {medium:.0%} at 0.1, {high:.0%} at 1",
-        medium > low and high > low,
-    )
+    return f"saved: {low:.0%} at 0.001, {medium:.0%} at 0.1, {high:.0%} at 1", medium > low and high > low
 
 
-def _better_with_mobility(found: Measured) -> Claim:
+@_claim(
+    "at a load of 0.1 KRL waits less at low mobility than at zero, and less still at high, at every connectivity",
+    "the KRL algorithm performs better in terms of time per CS entry as mobility increases",
+)
+def _better_with_mobility(found: Measured) -> tuple[str, bool]:
     falling, shown = 0, []
     for connectivity in found.connectivities:
         times = [found.mean("waiting_time", "krl", mobility, connectivity, 0.1) for mobility in found.mobilities]
         falling += times[0] > times[1] > times[2]
         shown.append("/".join(f"{time:.0f}" for time in times))
-    return Claim(
-        "at a load of 0.1 KRL waits less at low mobility than at zero, and less still at high, at every connectivity",
-        "the KRL algorithm performs better in terms of time per CS entry as mobility increases",
-        f"{falling} of {len(shown)} connectivities; zero/low/high: {', '.join(shown)}",
-        falling == len(shown),
-    )
+    return f"{falling} of {len(shown)} connectivities; zero/low/high: {', '.join(shown)}", falling == len(shown)
 
 
-def _more_messages_with_mobility(found: Measured) -> Claim:
+@_claim(
+    "at a load of 0.1 KRL sends more messages at low mobility than at zero, and more still at high",
+    "more messages are sent as mobility increases in KRL",
+)
+def _more_messages_with_mobility(found: Measured) -> tuple[str, bool]:
     rising, shown = 0, []
     for connectivity in found.connectivities:
         sent = [found.mean("messages_per_cs", "krl", mobility, connectivity, 0.1) for mobility in found.mobilities]
         rising += sent[0] < sent[1] < sent[2]
         shown.append("/".join(f"{messages:.1f}" for messages in sent))
-    return Claim(
-        "at a load of 0.1 KRL sends more messages at low mobility than at zero, and more still at high",
-        "more messages are sent as mobility increases in KRL",
-        f"{rising} of {len(shown)} connectivities; zero/low/high: {', '.join(shown)}",
-        rising == len(shown),
-    )
+    return f"{rising} of {len(shown)} connectivities; zero/low/high: {', '.join(shown)}", rising == len(shown)
 
 
-def _half_the_time_at_every_connectivity(found: Measured) -> Claim:
+@_claim(
+    "at a load of 0.1 KRLF waits less than half as long as KRL, at every connectivity and mobility",
+    "the KRLF version takes less than half the time used by the KRL algorithm per CS entry",
+)
+def _half_the_time_at_every_connectivity(found: Measured) -> tuple[str, bool]:
     ratios = found.ratios("waiting_time", found.figure_8())
-    return Claim(
-        "at a load of 0.1 KRLF waits less than half as long as KRL, at every connectivity and mobility",
-        "the KRLF version takes less than half the time used by the KRL algorithm per CS entry",
-        _below(ratios, 0.5),
-        max(ratios) < 0.5,
-    )
+    return _below(ratios, 0.5), max(ratios) < 0.5
 
 
-def _insensitive(found: Measured) -> Claim:
+@_claim(
+    f"at a load of 0.1 KRLF's waiting time varies with connectivity by less than {INSENSITIVE:.0%}",
+    "the KRLF algorithm is not sensitive to network connectivity at this load",
+)
+def _insensitive(found: Measured) -> tuple[str, bool]:
     spreads = []
     for mobility in found.mobilities:
         times = [found.mean("waiting_time", "krlf", mobility, c, 0.1) for c in found.connectivities]
         spreads.append((max(times) - min(times)) / (sum(times) / len(times)))
-    return Claim(
-        f"at a load of 0.1 KRLF's waiting time varies with connectivity by less than {INSENSITIVE:.0%}",
-        "the KRLF algorithm is not sensitive to network connectivity at this load",
-        ", ".join(f"{m} mobility: {spread:.0%}" for m, spread in zip(found.mobilities, spreads, strict=True)),
-        max(spreads) < INSENSITIVE,
-    )
+    measured = ", ".join(f"{m} mobility: {spread:.0%}" for m, spread in zip(found.mobilities, spreads, strict=True))
+    return measured, max(spreads) < INSENSITIVE
 
 
-def _fewer_messages_at_high_mobility(found: Measured) -> Claim:
-    ratios = found.ratios("messages_per_cs", found.figure_8(("high",)))
-    return Claim(
-        "at a load of 0.1 and high mobility KRLF uses fewer messages than KRL, at every connectivity",
-        "uses fewer messages per CS entry than the KRL algorithm at the highest mobility and at a load of 0.1",
-        _below(ratios, 1.0),
-        max(ratios) < 1,
-    )
-
-
-def _best_at_mid_range(found: Measured) -> Claim:
-    low, medium, high = (_savings(found, rate) for rate in (found.rates[0], 0.1, 1.0))
-    return Claim(
-        "forwarding saves a greater share of the waiting time at a load of 0.1 than at 0.001 and at 1",
-        "advantages over the KRL algorithm, particularly at mid-range system loads",
-        f"saved: {low:.0%} at 0.001, {medium:.0%} at 0.1, {high:.0%} at 1",
-        medium > low and medium > high,
-    )
-
-
-def _costly_only_at_low_load(found: Measured) -> Claim:
-    ratios = found.ratios("messages_per_cs", found.figure_6(lambda rate: rate >= 0.1))
-    return Claim(
-        "at loads from 0.1 to 1 KRLF uses no more messages than KRL",
-        "more costly, in terms of number of messages sent, only at the lowest system loads",
-        _below(ratios, 1.0),
-        max(ratios) <= 1,
-    )
-
-
-CLAIMS: tuple[Callable[[Measured], Claim], ...] = (
-    _always_pending,
-    _rarely_pending,
-    _lower_time,
-    _half_the_time,
-    _fewer_messages_when_mobile,
-    _comparable_messages,
-    _more_messages_at_low_load,
-    _benefits_at_medium_to_high_load,
-    _better_with_mobility,
-    _more_messages_with_mobility,
-    _half_the_time_at_every_connectivity,
-    _insensitive,
-    _fewer_messages_at_high_mobility,
-    _best_at_mid_range,
-    _costly_only_at_low_load,
+@_claim(
+    "at a load of 0.1 and high mobility KRLF uses fewer messages than KRL, at every connectivity",
+    "uses fewer messages per CS entry than the KRL algorithm at the highest mobility and at a load of 0.1",
 )
+def _fewer_messages_at_high_mobility(found: Measured) -> tuple[str, bool]:
+    ratios = found.ratios("messages_per_cs", found.figure_8(("high",)))
+    return _below(ratios, 1.0), max(ratios) < 1
+
+
+@_claim(
+    "forwarding saves a greater share of the waiting time at a load of 0.1 than at 0.001 and at 1",
+    "advantages over the KRL algorithm, particularly at mid-range system loads",
+)
+def _best_at_mid_range(found: Measured) -> tuple[str, bool]:
+    low, medium, high = (_savings(found, rate) for rate in (found.rates[0], 0.1, 1.0))
+    return f"saved: {low:.0%} at 0.001, {medium:.0%} at 0.1, {high:.0%} at 1", medium > low and medium > high
+
+
+@_claim(
+    "at loads from 0.1 to 1 KRLF uses no more messages than KRL",
+    "more costly, in terms of number of messages sent, only at the lowest system loads",
+)
+def _costly_only_at_low_load(found: Measured) -> tuple[str, bool]:
+    ratios = found.ratios("messages_per_cs", found.figure_6(lambda rate: rate >= 0.1))
+    return _below(ratios, 1.0), max(ratios) <= 1

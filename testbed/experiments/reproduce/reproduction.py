@@ -1,4 +1,4 @@
-"""What a reproduction found: the data, the report, the figures."""
+"""The results of a reproduction: the data, the report, the figures."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from analysis.plots import plots_missing
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Reproduction:
     """A finished reproduction."""
 
     paper: str
     out: Path
     document: dict[str, Any]
-    """What was found, ready for JSON: rows with the paper's value beside ours, claims, as the paper has them."""
+    """The results, ready for JSON: rows with the paper's value beside ours, or claims with their verdicts."""
     records: list[dict[str, Any]]
     """The points of the figures, one record per repetition."""
     failures: list[str]
-    """A line for every check that failed in any run."""
+    """A line for every check that failed, and for every repetition that was lost."""
     text: str
     draw: Callable[[list[dict[str, Any]], Path], list[Path]]
     """Draws the figures from the records into a directory."""
@@ -37,7 +37,7 @@ class Outcome:
         }
 
     def render(self) -> str:
-        """The report, what failed, and where everything is."""
+        """The report, what failed, and where the files are."""
         failed = "".join(f"FAILED: {line}\n" for line in self.failures)
         figures = "" if plots_missing() is None else f"no figures: {plots_missing()}\n"
         return f"{self.text}\n{failed}{figures}directory: {self.out}\n"

@@ -1,7 +1,8 @@
 """The RL paper's section 6: Tables 1 and 2 and Figures 5-8, RL against RR, with the paper's values beside ours.
 
-The mobile cells follow from no single reading of the paper's sentence on link changes (`testbed.network.link_changes`), so every
-cell is run under each of the three, and the report says which agree. Nothing is fitted beyond that.
+The paper's sentence on link changes can be read in three ways (`testbed.network.link_changes`), and none of them
+explains all mobile cells. So every cell is run under each reading, and the report says which agree. Nothing else is
+fitted.
 """
 
 from __future__ import annotations
@@ -11,18 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from analysis.tables import Table, number
-from testbed.progress import Report
 from testbed.experiments.reproduce.cells import (
     CONNECTIVITY_AXIS,
     METRIC_AXES,
     NODES,
     RATE_AXIS,
     Cell,
-    Point,
+    CellResult,
+    draw_figure,
     figure_records,
     run_cells,
 )
-from testbed.experiments.reproduce.reproduction import Outcome
+from testbed.experiments.reproduce.reproduction import Reproduction
+from testbed.progress import Report
 
 ALGORITHMS = ("raymond-tree", "rl")
 READINGS = ("text", "per-pair", "thinning")
@@ -51,7 +53,7 @@ SHORT_RUN = 370.0  # time units after which the paper's 75 comes out, ramp-up in
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """One cell of the paper's tables: the paper's value and ours."""
 
     table: int
@@ -67,7 +69,7 @@ class Row:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What the row stands for, whatever the reading."""
+        """The cell of the paper, which is the same for every reading."""
         return (self.table, self.algorithm, self.mobility, self.connectivity, self.load)
 
     @property
@@ -136,11 +138,11 @@ def figure_cells(quick: bool) -> list[Cell]:
             changes = change_rate * (NODES * (NODES - 1) / 2 if reading == "per-pair" else 1)
             for rate, connectivity in dict.fromkeys(points):
                 duration = {1.0: 1200.0, 1e-1: 1200.0, 1e-2: 2500.0, 1e-3: 8000.0, 1e-4: 30_000.0}[rate]
-                if changes > 1:  # keep the number of link changes of a run at hand, and its length with it
+                if changes > 1:  # limit the link changes of a run, and so the time that it takes
                     duration = min(duration, 25_000 / changes)
                 if quick:
                     duration = min(duration, 1200 if rate > 1e-3 else 3000, 4000 / max(changes, 1e-9))
-                if duration * NODES * rate < 3:  # hardly a request: no point
+                if duration * NODES * rate < 3:  # too few requests to measure anything
                     continue
                 repeat = 1 if quick else 3 if reading == "per-pair" else 6
                 for algorithm in ALGORITHMS:
@@ -150,7 +152,7 @@ def figure_cells(quick: bool) -> list[Cell]:
 
 
 def charged_cells(quick: bool) -> list[Cell]:
-    """RL over the link layer and RR over its router, where neighbours and routes have to be found and kept."""
+    """RL over the link layer and RR over its router, which have to find and keep neighbours and routes."""
     lengths = {1.0: 400.0, 1e-2: 800.0} if quick else {1.0: 600.0, 1e-2: 1200.0}
     places = [("zero", 0.2)] if quick else [("zero", 0.2), ("zero", 0.8), ("high", 0.2)]
     return [
@@ -163,8 +165,8 @@ def charged_cells(quick: bool) -> list[Cell]:
     ]
 
 
-def charged_rows(points: list[Point]) -> list[dict[str, Any]]:
-    """What a critical section costs on the air, everything counted."""
+def charged_rows(points: list[CellResult]) -> list[dict[str, Any]]:
+    """What a critical section costs on the air, with every frame counted."""
     return [
         {
             "algorithm": point.cell.algorithm,
@@ -202,7 +204,7 @@ router, without loss, a time unit a hop and a hello every ten; frames are all th
 {Table(header, lines).render("md")}"""
 
 
-def table_rows(points: list[Point]) -> list[Row]:
+def table_rows(points: list[CellResult]) -> list[TableRow]:
     """A row for every cell of Tables 1 and 2 under every reading."""
     found = {(p.cell.algorithm, p.cell.reading, p.cell.mobility, p.cell.connectivity, p.cell.rate): p for p in points}
     rows = []
@@ -215,26 +217,26 @@ def table_rows(points: list[Point]) -> list[Row]:
                     point = found[algorithm, run_under, mobility, connectivity, LOADS[load]]
                     metric = METRICS[table]
                     rows.append(
-                        Row(table, algorithm, reading, mobility, connectivity, load, value, point.mean(metric),
+                        TableRow(table, algorithm, reading, mobility, connectivity, load, value, point.mean(metric),
                             point.ci95(metric), point.cell.duration)
                     )  # fmt: skip
     return rows
 
 
-def short_rows(points: list[Point]) -> list[Row]:
+def short_rows(points: list[CellResult]) -> list[TableRow]:
     """RL's high-load waiting time in runs as short as the paper's."""
     return [
-        Row(1, "rl", "text", "zero", point.cell.connectivity, "high", 75, point.mean("waiting_time"),
+        TableRow(1, "rl", "text", "zero", point.cell.connectivity, "high", 75, point.mean("waiting_time"),
             point.ci95("waiting_time"), SHORT_RUN)
         for point in points
     ]  # fmt: skip
 
 
-def run(quick: bool, out: Path, report: Report) -> Outcome:
-    """Run it all."""
+def run(quick: bool, out: Path, report: Report) -> Reproduction:
+    """Run all points and write the report."""
     tables, shorts, figures = table_cells(quick), short_cells(quick), figure_cells(quick)
     charged = charged_cells(quick)
-    points, failures = run_cells([*tables, *shorts, *figures, *charged], "the RL paper's experiments", report)
+    points, failures = run_cells([*tables, *shorts, *figures, *charged], "the RL paper's experiments", out, report)
     points, in_charged = points[: -len(charged)], charged_rows(points[-len(charged) :])
     in_tables, in_shorts = points[: len(tables)], points[len(tables) : len(tables) + len(shorts)]
     in_figures = points[len(tables) + len(shorts) :]
@@ -246,12 +248,12 @@ def run(quick: bool, out: Path, report: Report) -> Outcome:
         "charged": in_charged,
     }
     text = f"{render(rows, short)}\n{render_charged(in_charged)}"
-    return Outcome("rl", out, document, records, failures, text, draw)
+    return Reproduction("rl", out, document, records, failures, text, draw)
 
 
 def draw(records: list[dict[str, Any]], out: Path) -> list[Path]:
     """Figures 5-8, one file for each reading that was run."""
-    from analysis.plots import Panels, draw_panels
+    from analysis.plots import Panels
 
     files = []
     for reading in READINGS[:2]:
@@ -275,7 +277,7 @@ def draw(records: list[dict[str, Any]], out: Path) -> list[Path]:
         ):
             y_label, mobilities = METRIC_AXES[y], list(MOBILITY)
             panels = Panels(data, x, x_label, y, y_label, "mobility", mobilities, log_x=x == "rate", log_y=True)
-            files += draw_panels(panels, out / f"figure-{figure}-{reading}")
+            files += draw_figure(panels, out / f"figure-{figure}-{reading}")
     return files
 
 
@@ -283,7 +285,7 @@ TITLES = {1: "Table 1: waiting time per CS entry (time units)", 2: "Table 2: mes
 NAMES = {"rl": "RL", "raymond-tree": "RR"}
 
 
-def run_lengths(rows: list[Row]) -> str:
+def run_lengths(rows: list[TableRow]) -> str:
     """How long the cells were run; the longer a mobile run, the further its graph has come from the initial one."""
     cells: dict[float, list[str]] = {}
     for row in rows:
@@ -296,7 +298,7 @@ def run_lengths(rows: list[Row]) -> str:
     return ", ".join([*special, f"{usual:g} (all others)"])
 
 
-def render(rows: list[Row], short: list[Row]) -> str:
+def render(rows: list[TableRow], short: list[TableRow]) -> str:
     """The tables as Markdown, and which cells agree with the paper under which reading."""
     parts = []
     for table, title in TITLES.items():

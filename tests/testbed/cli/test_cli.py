@@ -1,4 +1,4 @@
-"""The command line: what goes where, the exit codes, and that no mistake of a user ends in a traceback."""
+"""The command line: what goes to which stream, the exit codes, and that no mistake of a user ends in a traceback."""
 
 from __future__ import annotations
 
@@ -22,7 +22,13 @@ from agents.contract import Demand
 from agents.registry import ALGORITHMS
 from agents.rl import ReverseLink
 from analysis.checks import CHECKS
-from testbed.cli.main import COMMANDS, main
+from analysis.events import VERSION
+from testbed.backends.hwsim.backend import HwsimBackend
+from testbed.cli import doctor
+from testbed.cli.main import main
+from testbed.experiments import runner
+from testbed.scenario.loader import loads
+from tests.conftest import PROJECT
 from tests.testbed.tiny import Unsafe, command, command_line, is_one_line, only_run, tiny, write_tiny
 
 Invoke = Callable[..., tuple[int, str, str]]
@@ -42,18 +48,23 @@ def invoke(capsys: pytest.CaptureFixture[str]) -> Invoke:
     return call
 
 
+@pytest.fixture(scope="session")
+def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a finished run with a full log, not to be changed."""
+    return runner.run(loads(tiny("trace: events\n")), tmp_path_factory.mktemp("finished")).path
+
+
 @pytest.fixture
-def run_dir(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
-    """The directory of a finished run with a full log."""
-    assert main(["run", str(write_tiny(tmp_path, "trace: events\n")), "--out", str(tmp_path / "done")]) == 0
-    return only_run(tmp_path / "done")
+def run_dir(finished_run: Path, tmp_path: Path) -> Path:
+    """A copy of the directory of a finished run with a full log."""
+    return shutil.copytree(finished_run, tmp_path / "done" / finished_run.name)
 
 
 # -- run --------------------------------------------------------------------------------------------------------------
 
 
 def test_run_prints_verdicts_a_table_and_the_directory(invoke: Invoke, tmp_path: Path) -> None:
-    """The text has all that a user looks for, on stdout, and nothing on stderr."""
+    """Verdicts, table and directory are on stdout, and nothing is on stderr."""
     code, out, err = invoke("run", write_tiny(tmp_path), "--out", tmp_path / "runs")
     assert (code, err) == (0, "")
     assert re.search(r"^safety +ok", out, re.MULTILINE)
@@ -130,7 +141,7 @@ def test_bad_option_is_exit_code_2(options: tuple[str, str], place: str, invoke:
 
 
 def test_shipped_scenarios_work_from_anywhere(invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A path of the project is found from another folder; one that is here comes first."""
+    """A path of the project is found from another folder; one in the current folder comes first."""
     monkeypatch.chdir(tmp_path)
     short = ("--set", "duration=5", "--set", "repeat=1", "--json")
     assert json.loads(invoke("run", "scenarios/quickstart.yaml", *short)[1])["scenario"] == "quickstart"
@@ -191,7 +202,7 @@ class FailsToPlan(ReverseLink):
 
 
 class AsksForTooMuch(ReverseLink):
-    """Asks for what no world here can do."""
+    """Asks for what no backend can do."""
 
     def on_request(self, demand: Demand) -> None:
         self.broadcast(0, demand)  # type: ignore[arg-type]
@@ -260,7 +271,7 @@ def test_analyze_latex(invoke: Invoke, run_dir: Path) -> None:
 
 
 def test_analyze_by_a_key(invoke: Invoke, tmp_path: Path) -> None:
-    """Several runs are labelled by what tells them apart, in every form."""
+    """Several runs are labelled by the value of a key, in every format."""
     for rate in ("0.1", "0.2"):
         invoke("run", write_tiny(tmp_path, workload=f"{{rate: {rate}}}"), "--out", tmp_path / "runs")
     runs = sorted((tmp_path / "runs").iterdir(), key=lambda run: (run / "scenario.yaml").read_text())
@@ -312,7 +323,7 @@ BROKEN_RUNS = {
     "line that is no JSON": (edit("\n", "\nnot JSON\n"), "events.jsonl:2"),
     "line that is no event": (edit("\n", "\n[]\n"), "events.jsonl:2"),
     "line without end": (edit("\n", "\n" + "[" * 100_000 + "\n"), "events.jsonl:2"),
-    "later version": (edit('"version":1', '"version":99'), "events.jsonl"),
+    "later version": (edit(f'"version":{VERSION}', '"version":99'), "events.jsonl"),
     "unknown trace level": (edit('"trace":"events"', '"trace":"all"'), "events.jsonl"),
     "unknown node": (edit('"node":0,"kind":"enter"', '"node":99,"kind":"enter"'), "events.jsonl"),
     "time that is none": (edit('\n{"t":', '\n{"t":"x","u":'), "events.jsonl"),
@@ -326,7 +337,7 @@ BROKEN_RUNS = {
 def test_analyze_of_a_broken_directory(
     damage: Callable[[Path], None], named: str, form: str, invoke: Invoke, run_dir: Path
 ) -> None:
-    """A directory that makes no sense is one line that names the file, and exit code 2."""
+    """A directory with a file that cannot be read is one line that names the file, and exit code 2."""
     damage(run_dir)
     code, out, err = invoke("analyze", run_dir, "--format", form)
     assert (code, out) == (2, "")
@@ -370,7 +381,7 @@ def smoke_folder(tmp_path: Path) -> Path:
 
 
 def test_smoke_tells_each_outcome(invoke: Invoke, smoke_folder: Path, tmp_path: Path) -> None:
-    """Every scenario has its line and what is wrong below it; one that is broken does not stop the rest."""
+    """Every scenario has its line and its problems below it; one that is broken does not stop the others."""
     code, out, err = invoke("smoke", smoke_folder, "--out", tmp_path / "runs")
     assert (code, err) == (1, "")
     lines = out.splitlines()
@@ -467,7 +478,11 @@ def test_doctor(invoke: Invoke) -> None:
     assert out.count("to get it: ") == sum(not extra["ok"] for extra in facts["extras"].values())
 
 
-@pytest.mark.parametrize("name", ["", "run", "analyze", "replay", "smoke", "list", "doctor"])
+@pytest.mark.parametrize(
+    "name",
+    ["", "run", "compare", "reproduce", "mobility", "analyze", "replay", "smoke", "list", "export", "new",
+     "guest", "guest prepare", "guest run", "clean", "doctor"],
+)  # fmt: skip
 def test_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Every command has a help text that ends with the exit codes."""
     with pytest.raises(SystemExit) as left:
@@ -483,7 +498,7 @@ def test_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     "arguments", [[], ["bogus"], ["run"], ["list", "bogus"], ["analyze"], ["replay", "x"], ["run", "x", "--bogus"]]
 )
 def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """One line on stderr, which says where to read on."""
+    """One line on stderr, which names the command for help."""
     with pytest.raises(SystemExit) as left:
         main(arguments)
     captured = capsys.readouterr()
@@ -503,15 +518,18 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.Capture
             ["export", "x.yaml", "--to", "mininet-wifi", "--set", "medium=ours"],
             "--set medium=ours: allowed: medium=wmed",
         ),
-        (["run", "tiny.yaml", "--backend", "hwsim", "--set", "nodes=70000"], "nodes: found 70000; allowed on hwsim"),
+        (
+            ["run", "tiny.yaml", "--backend", "hwsim", "--set", "nodes=70000"],
+            "--set nodes=70000: nodes: found 70000; allowed: at most 65000 with backend hwsim",
+        ),
     ],
 )
 def test_wrong_input_is_one_line(
     arguments: list[str], says: str, invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever a command can know at once, it says at once."""
+    """An error that a command can find before it starts anything is reported at once."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("testbed.backends.hwsim.backend.missing", lambda: None)
+    monkeypatch.setattr(HwsimBackend, "missing", lambda backend: None)
     write_tiny(tmp_path)
     code, out, err = invoke(*arguments)
     assert (code, out) == (2, "")
@@ -522,10 +540,10 @@ def test_wrong_input_is_one_line(
 def test_not_enough_memory(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     """A network too large for the machine is one line as well."""
 
-    def doctor(arguments: object) -> int:
+    def execute(arguments: object) -> int:
         raise MemoryError
 
-    monkeypatch.setitem(COMMANDS, "doctor", doctor)
+    monkeypatch.setattr(doctor, "execute", execute)
     assert invoke("doctor") == (1, "", "testbed: this machine has not enough memory for that\n")
 
 
@@ -545,12 +563,12 @@ sys.exit(" ".join(name for name in {HEAVY} if name in sys.modules))
 
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "tiny.yaml"], ["analyze", "--help"], ["doctor"]])
 def test_heavy_modules_are_not_imported(arguments: list[str], tmp_path: Path) -> None:
-    """Neither help nor a run imports what only plots need; stand-ins make sure that trying would succeed."""
+    """Neither help nor a run imports what only plots need; empty modules make sure that an import would succeed."""
     write_tiny(tmp_path)
     for name in HEAVY:
         (tmp_path / "lib").mkdir(exist_ok=True)
         (tmp_path / f"lib/{name}.py").touch()
-    path = os.pathsep.join([str(tmp_path / "lib"), str(Path(__file__).parents[2])])
+    path = os.pathsep.join([str(tmp_path / "lib"), str(PROJECT)])
     done = subprocess.run(
         [sys.executable, "-c", PROBE, *arguments],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=60,
@@ -579,7 +597,7 @@ def test_progress_on_a_terminal(terminal: tuple[int, int], tmp_path: Path) -> No
     done = subprocess.run(line, stdout=subprocess.PIPE, stderr=theirs, timeout=60)
     assert done.returncode == 0
     shown = os.read(ours, 100_000).decode()
-    assert re.search(r"\[[#.]{20}\] +\d+% tiny, repetition 1 of 3", shown)
+    assert re.search(r"\[[#.]{20}\] +\d+% tiny, 0 of 3 repetitions done: ", shown)
     assert shown.endswith("\r\x1b[K")
     assert json.loads(done.stdout)["scenario"] == "tiny"
 
@@ -593,7 +611,7 @@ def test_no_progress_without_a_terminal(terminal: tuple[int, int], tmp_path: Pat
 
 
 def test_reader_that_goes_away(tmp_path: Path) -> None:
-    """A pipe that nobody reads any more is no traceback."""
+    """A pipe whose reader has gone causes no traceback."""
     reader, writer = os.pipe()
     os.close(reader)
     try:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
 from testbed.cli.main import main
-from testbed.errors import InputError
 from testbed.cli.scaffold import MAX_LENGTH, SKELETON, new_algorithm
+from testbed.errors import InputError
 from tests.conftest import PROJECT
 from tests.testbed.checkout import copy_checkout, files_in, python_in
 from tests.testbed.tiny import is_one_line
@@ -18,6 +19,8 @@ AGENT = "agents/my_walk.py"
 TEST = "tests/agents/test_my_walk_paper.py"
 SMOKE = "scenarios/smoke/my-walk.yaml"
 WRITTEN = [AGENT, TEST, SMOKE, "agents/registry.py"]
+PYTEST = ("pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:hypothesispytest")
+"""Without plugins that these tests do not need."""
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +28,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the checkout in which the algorithm my-walk has been started with the command."""
     checkout = copy_checkout(tmp_path_factory.mktemp("checkout"))
     before = files_in(checkout)
-    done = python_in(checkout, "testbed.cli.main", "new", "algorithm", "my-walk")
+    done = python_in(checkout, "testbed.cli", "new", "algorithm", "my-walk")
     assert (done.returncode, done.stderr) == (0, "")
     after = files_in(checkout)
     assert sorted(file for file, text in after.items() if before.get(file) != text) == sorted(WRITTEN)
@@ -37,7 +40,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
-    """The least that is a checkout: the registry, and the folders that files go to."""
+    """The smallest folder that counts as a checkout: the registry, and the folders that files go to."""
     for folder in ("agents", "tests/agents", "scenarios/smoke"):
         (tmp_path / folder).mkdir(parents=True)
     for file in ("agents/registry.py", "agents/contract.py", "agents/rl.py", "scenarios/smoke/static.yaml"):
@@ -51,31 +54,32 @@ def small(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "command",
     [
-        ("pytest", "-p", "no:cacheprovider", TEST),
-        ("pytest", "-p", "no:cacheprovider", "tests/agents/test_contract.py", "-k", "my-walk"),
-        ("testbed.cli.main", "smoke", SMOKE),
+        (*PYTEST, TEST, "tests/agents/test_contract.py", "-k", "my_walk or my-walk"),
+        ("testbed.cli", "smoke", SMOKE),
         ("ruff", "check", "--no-cache", AGENT, TEST, "agents/registry.py"),
         ("ruff", "format", "--no-cache", "--check", AGENT, TEST, "agents/registry.py"),
         ("mypy", AGENT, "agents/registry.py"),
     ],
-    ids=lambda command: " ".join(word for word in command[:4] if not word.startswith(("-", "no:"))),
+    ids=lambda command: " ".join(word for word in command[:8] if not word.startswith(("-", "no:"))),
 )
 def test_everything_passes_at_once(command: tuple[str, ...], started: Path) -> None:
     """Its own tests, the contract's, its smoke scenario, the linter, the formatter and the type checker."""
     done = python_in(started, *command)
     assert done.returncode == 0, done.stdout + done.stderr
+    if command[0] == "pytest":
+        passed = re.search(r"(\d+) passed", done.stdout)
+        assert passed is not None
+        assert int(passed[1]) > 22 + 5, "both files have tests of it"
 
 
 @pytest.mark.parametrize(
     ("line", "instead"),
     [
-        ("            self.token_holder = False\n", ""),  # two tokens
-        ("number > self.served.get(j, 0)", "number >= self.served.get(j, 0)"),  # never rests
-        (
-            "        for origin, number in self.open_requests():",
-            "        for origin, number in []:",
-        ),  # floods miss nodes
+        ("            self.token_holder = False\n", ""),
+        ("number > self.served.get(j, 0)", "number >= self.served.get(j, 0)"),
+        ("        for origin, number in self.pending_requests():", "        for origin, number in []:"),
     ],
+    ids=["two tokens", "a token that never rests", "floods that miss nodes"],
 )
 def test_its_tests_can_fail(line: str, instead: str, started: Path) -> None:
     """A broken skeleton is caught by the tests that come with it."""
@@ -84,7 +88,7 @@ def test_its_tests_can_fail(line: str, instead: str, started: Path) -> None:
     assert line in whole
     file.write_text(whole.replace(line, instead))
     try:
-        done = python_in(started, "pytest", "-x", "-p", "no:cacheprovider", TEST)
+        done = python_in(started, *PYTEST, "-x", TEST)
     finally:
         file.write_text(whole)
     assert done.returncode == 1, done.stdout + done.stderr
@@ -102,7 +106,7 @@ def test_one_line_in_the_registry(small: Path) -> None:
 
 
 def test_any_name_is_well_formatted(tmp_path: Path) -> None:
-    """Imports are sorted wherever the name falls among them, and no line becomes too long."""
+    """Imports are sorted wherever the name comes among them, and no line becomes too long."""
     checkout = copy_checkout(tmp_path)
     names = ["a", "zz", "x1", "k-l", "k10", "k9", "contract2", "rl-2", "r1", "a" * MAX_LENGTH, "if-not", "init-x"]
     written = {file for name in names for file in new_algorithm(name, checkout)}
@@ -145,7 +149,7 @@ def test_a_name_that_cannot_be(
     name: str, why: str, small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One line that says why, exit code 2, and nothing is written."""
-    monkeypatch.setattr("testbed.experiments.run_directory.PROJECT", small)
+    monkeypatch.setattr("testbed.checkout.PROJECT", small)
     before = files_in(small)
     assert main(["new", "algorithm", name]) == 2
     out, err = capsys.readouterr()
@@ -168,7 +172,7 @@ def test_the_same_name_twice(small: Path) -> None:
 @pytest.mark.parametrize("missing", ["agents/registry.py", "tests/agents", "scenarios/smoke"])
 def test_not_in_a_checkout(missing: str, small: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     """Where the package is installed without its tests or scenarios, one line says so."""
-    monkeypatch.setattr("testbed.experiments.run_directory.PROJECT", small)
+    monkeypatch.setattr("testbed.checkout.PROJECT", small)
     (small / missing).rename(small / "elsewhere")
     before = files_in(small)
     assert main(["new", "algorithm", "my-walk"]) == 2
@@ -179,7 +183,7 @@ def test_not_in_a_checkout(missing: str, small: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_registry_that_is_read_only(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One line, and nothing is written. Root may write everything, so the answer of the system is made up."""
+    """One line, and nothing is written. Root may write everything, so `os.access` is replaced."""
     monkeypatch.setattr("os.access", lambda path, mode: path != small / "agents/registry.py")
     before = files_in(small)
     with pytest.raises(InputError, match=r"registry\.py: cannot be written"):
@@ -196,7 +200,7 @@ def test_a_registry_that_is_read_only(small: Path, monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_a_registry_of_another_shape(text: str, why: str, small: Path) -> None:
-    """What cannot be edited safely is left alone."""
+    """A registry that cannot be edited safely is left as it is."""
     (small / "agents/registry.py").write_text(text)
     before = files_in(small)
     with pytest.raises(InputError, match=why):

@@ -5,13 +5,15 @@ import json
 import pytest
 
 from agents.registry import ALGORITHMS
+from agents.rl import ReverseLink
 from analysis import stats
 from testbed.cli.main import main
 from testbed.experiments.compare import compare, with_algorithm
-from testbed.scenario.schema import loads
+from testbed.scenario.loader import loads
 from tests.agents.rl_variants import KeptToken
-from tests.testbed.simulate import prepare
 from tests.testbed.backends.sim.test_simulation import MOBILE
+from tests.testbed.simulate import prepare
+from tests.testbed.tiny import killed
 
 TEXT = """
 name: side-by-side
@@ -31,15 +33,15 @@ def scenario_file(tmp_path):
     return path
 
 
-def world_met(algorithm: str) -> dict:
-    """What an algorithm meets: the graph, the planned link changes, and every node's first think and CS times."""
+def conditions(algorithm: str) -> dict:
+    """The conditions of an algorithm: the graph, the planned link changes, every node's first think and CS times."""
     run = prepare(algorithm=algorithm, topology=MOBILE, workload={"rate": 0.1, "cs_time": {"exponential": 1.0}})
-    world, changes = run.world, []
-    graph = world.graph.links()
-    up, down = world.links.up, world.links.down
-    world.links.up = lambda a, b: (changes.append((world.now, "up", a, b)), up(a, b))
-    world.links.down = lambda a, b: (changes.append((world.now, "down", a, b)), down(a, b))
-    world.run_all(lambda share: None)
+    simulation, changes = run.simulation, []
+    graph = simulation.graph.links()
+    up, down = simulation.links.up, simulation.links.down
+    simulation.links.up = lambda a, b: (changes.append((simulation.now, "up", a, b)), up(a, b))
+    simulation.links.down = lambda a, b: (changes.append((simulation.now, "down", a, b)), down(a, b))
+    simulation.run_all(lambda share: None)
     inside: dict[int, list[float]] = {node: [] for node in range(10)}
     entered: dict[int, float] = {}
     for event in run.diary.of("enter", "exit"):
@@ -56,13 +58,13 @@ def world_met(algorithm: str) -> dict:
     }
 
 
-def test_every_algorithm_meets_the_same_world():
-    """Topology, link changes, think times and CS times do not depend on who runs."""
-    worlds = [world_met(name) for name in ALGORITHMS]
-    assert len(worlds) > 1
-    assert len(worlds[0]["changes"]) > 50
-    for world in worlds[1:]:
-        assert world == worlds[0]
+def test_every_algorithm_has_the_same_conditions():
+    """Topology, link changes, think times and CS times do not depend on the algorithm."""
+    first, *others = [conditions(name) for name in ALGORITHMS]
+    assert len(others) > 1
+    assert len(first["changes"]) > 50
+    for other in others:
+        assert other == first
 
 
 def test_rows_and_paired_differences(scenario_file, tmp_path, capsys):
@@ -73,10 +75,10 @@ def test_rows_and_paired_differences(scenario_file, tmp_path, capsys):
     assert [row["algorithm"] for row in document["rows"]] == ["rl", "raymond-tree"]
     assert {"mean", "ci95", "p50", "p95", "max"} <= document["rows"][0]["waiting_time"].keys()
     comparison = compare(loads(TEXT), ["rl", "raymond-tree"], tmp_path, lambda share, what: None)
-    base, other = comparison.contenders
+    base, other = comparison.variants
     pairs = list(zip(other.values("messages_per_cs"), base.values("messages_per_cs"), strict=True))
     assert len(pairs) == 4
-    expected = [mine - theirs for mine, theirs in pairs]
+    expected = [mine - of_base for mine, of_base in pairs]
     assert document["rows"][1]["difference"]["messages_per_cs"] == {
         "mean": stats.mean(expected),
         "ci95": stats.ci95(expected),
@@ -114,7 +116,7 @@ def test_a_failed_check_fails_the_comparison(scenario_file, tmp_path, capsys, mo
     assert "kept: safety failed" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("algorithms", ["rl", "rl,rl", "rl,nobody", "", ","])
+@pytest.mark.parametrize("algorithms", ["rl", "rl,rl", "rl,unknown", "", ","])
 def test_bad_lists_of_algorithms(algorithms, scenario_file, tmp_path, capsys):
     """One line, exit code 2, nothing run."""
     assert main(["compare", str(scenario_file), "--algorithms", algorithms, "--out", str(tmp_path / "runs")]) == 2
@@ -123,7 +125,7 @@ def test_bad_lists_of_algorithms(algorithms, scenario_file, tmp_path, capsys):
 
 
 def test_parameters_follow_where_they_are_known():
-    """`permuted` is the tree's; RL does not know it and does not mind."""
+    """`permuted` is a parameter of the tree; RL, which has none of that name, drops it."""
     scenario = loads(TEXT.replace("algorithm: rl", "algorithm: {name: raymond-tree, permuted: false}"))
     assert with_algorithm(scenario, "rl").algorithm.name == "rl"
     assert with_algorithm(scenario, "raymond-tree").algorithm.parameters.permuted is False
@@ -135,3 +137,50 @@ def test_a_scenario_that_does_not_fit_an_algorithm_is_refused(tmp_path, capsys):
     path.write_text(TEXT + "faults: [{at: 10, kind: lose, node: 1, message: LinkInfo}]\n")
     assert main(["compare", str(path), "--algorithms", "rl,raymond-tree", "--out", str(tmp_path / "runs")]) == 2
     assert "side-by-side with raymond-tree" in capsys.readouterr().err
+
+
+# -- worker processes that are killed ---------------------------------------------------------------------------------
+
+
+def killed_comparison(algorithms, repetitions, scenario_file, tmp_path, capsys, monkeypatch) -> tuple[str, dict]:
+    """The text of a comparison in which these repetitions of the algorithm `killed` are killed, and its rows."""
+    monkeypatch.setattr("testbed.experiments.compare.plots_missing", lambda: "not drawn here")
+    monkeypatch.setitem(ALGORITHMS, "killed", killed(ReverseLink, *repetitions))
+    assert main(["compare", str(scenario_file), "--algorithms", algorithms, "--out", str(tmp_path / "out")]) == 1
+    out, err = capsys.readouterr()
+    assert err == ""
+    (folder,) = (tmp_path / "out").iterdir()
+    assert out == (folder / "report.md").read_text()
+    return out, {row["algorithm"]: row for row in json.loads((folder / "rows.json").read_text())["rows"]}
+
+
+def cells(text: str, algorithm: str) -> list[str]:
+    """The row of an algorithm in the table."""
+    (line,) = [line for line in text.splitlines() if line.startswith(f"| {algorithm} ")]
+    return [cell.strip() for cell in line.split("|")[2:-1]]
+
+
+def test_a_killed_worker_costs_its_repetition_only(scenario_file, tmp_path, capsys, monkeypatch):
+    """Exit code 1 and one line; the difference is over the repetitions that both algorithms have."""
+    text, rows = killed_comparison("rl,killed", [2], scenario_file, tmp_path, capsys, monkeypatch)
+    assert [line for line in text.splitlines() if "worker process" in line] == [
+        "killed, repetition 2: its worker process was killed by signal 9; is there enough memory?"
+    ]
+    assert cells(text, "rl")[-1] == "ok"
+    assert cells(text, "killed")[-1] == "1 of 4 repetitions LOST"
+    assert rows["killed"]["difference"] == {metric: {"mean": 0, "ci95": 0} for metric in rows["rl"]["difference"]}
+    assert rows["killed"]["waiting_time"]["mean"] != rows["rl"]["waiting_time"]["mean"]
+
+
+@pytest.mark.parametrize("algorithms", ["rl,killed", "killed,rl"])
+def test_an_algorithm_without_any_results(algorithms, scenario_file, tmp_path, capsys, monkeypatch):
+    """All its repetitions were killed: its cells are empty, whichever is the baseline, and the others are intact."""
+    text, rows = killed_comparison(algorithms, range(4), scenario_file, tmp_path, capsys, monkeypatch)
+    alone = compare(loads(TEXT), ["rl", "rl"], tmp_path / "alone", lambda share, what: None)
+    assert {key: rows["rl"][key] for key in alone.variants[0].metrics()} == alone.variants[0].metrics()
+    assert cells(text, "rl")[0] == f"{alone.variants[0].mean('waiting_time'):.4g}"
+    assert cells(text, "rl")[-1] == "ok"
+    assert cells(text, "killed")[:-1] == ["-"] * 9
+    assert cells(text, "killed")[-1] == "4 of 4 repetitions LOST"
+    assert text.count("its worker process was killed by signal 9") == 4
+    assert "The network: mean degree 3.6" in text

@@ -1,29 +1,32 @@
-"""`testbed compare --backends`: worlds side by side.
+"""`testbed compare --backends`: backends side by side.
 
-A backend in real time is played here by the simulator, so that what is around it is tested without its hurry.
+A backend in real time is played here by the simulator, so that what is around it is tested without waiting.
 """
 
 import json
 import multiprocessing
 import os
-import sys
 from pathlib import Path
-from types import ModuleType
+from typing import ClassVar
 
 import pytest
 
 from agents.registry import ALGORITHMS
-from analysis.audit import Live, LiveAudit
+from agents.rl import ReverseLink
+from analysis.audit import BatchedAudit
 from analysis.checks import FAILED, NOT_CHECKED, OK
-from testbed.scenario import yaml_reader
-from testbed.backends.sim import simulation
-from testbed.backends.registry import BACKENDS
+from testbed.backends.base import Backend
+from testbed.backends.registry import BACKENDS, find_backend
+from testbed.backends.sim.simulation import Simulation
 from testbed.cli.main import main
-from testbed.experiments.compare import Contender
+from testbed.experiments.compare_backends import Column, Subject, compare_backends
+from testbed.experiments.grid import Point, PointResult
+from testbed.randomness import Streams
+from testbed.scenario import yaml_reader
+from testbed.scenario.loader import loads
 from testbed.scenario.schema import Scenario
-from testbed.experiments.compare_backends import Subject, World, compare_worlds
 from tests.agents.rl_variants import KeptToken
-from tests.testbed.tiny import is_one_line
+from tests.testbed.tiny import is_one_line, killed
 
 TEXT = """
 name: worlds
@@ -45,14 +48,14 @@ delays: {hop: 0.01}
 workload: {rate: 0.1}
 duration: 30
 """
-IDEAL, RADIO = World("sim ideal", "sim", "ideal"), World("sim radio", "sim", "radio")
+IDEAL, RADIO = Column("sim ideal", "sim", "ideal"), Column("sim radio", "sim", "radio")
 FILES = {"report.md", "rows.json", "scenario.yaml"}
 FIGURES = {"comparison.png", "comparison.svg", "comparison.pdf"}
 
 
 @pytest.fixture(autouse=True)
 def _no_figures(request, monkeypatch):
-    """Drawing takes longer than all else; one test does it."""
+    """Drawing takes longer than everything else; one test does it."""
     if "with_figures" not in request.fixturenames:
         monkeypatch.setattr("testbed.experiments.compare.plots_missing", lambda: "not now")
 
@@ -69,23 +72,29 @@ def scenario_file(tmp_path) -> Path:
     return path
 
 
-@pytest.fixture
-def slowly(monkeypatch) -> ModuleType:
-    """A backend named `slowly` that says it needs real time, and notes where and beside whom it ran."""
-    module = ModuleType("slowly")
-    module.SUMMARY, module.REAL_TIME, module.missing, module.calls = "for tests", True, lambda: None, []
+class SlowBackend(Backend):
+    """Claims to need real time, and records in which process it ran and beside which others."""
 
-    def run_repetition(scenario, repetition, listener, report, folder=None):
+    name = "slowly"
+    summary = "for tests"
+    real_time = True
+    calls: ClassVar[list] = []
+
+    def run_repetition(self, scenario, repetition, listener, report, folder, options):
         assert scenario.links.kind == "radio"
         assert scenario.backend == "slowly"
-        module.calls.append((scenario.algorithm.name, repetition, os.getpid(), multiprocessing.active_children()))
-        simulation.run_repetition(scenario, repetition, Live(LiveAudit(), listener), report)
+        self.calls.append((scenario.algorithm.name, repetition, os.getpid(), multiprocessing.active_children()))
+        Simulation(scenario, Streams(scenario.seed, repetition), BatchedAudit(listener)).run_all(report)
         report(1.0)
 
-    module.run_repetition = run_repetition
-    monkeypatch.setitem(sys.modules, "slowly", module)
-    monkeypatch.setitem(BACKENDS, "slowly", "slowly")
-    return module
+
+@pytest.fixture
+def slowly(monkeypatch) -> type[SlowBackend]:
+    """A backend named `slowly`."""
+    monkeypatch.setattr(SlowBackend, "calls", [])
+    monkeypatch.setitem(BACKENDS, "slowly", f"{__name__}:SlowBackend")
+    find_backend.cache_clear()
+    return SlowBackend
 
 
 def subject(text: str, *overrides: str) -> Subject:
@@ -93,11 +102,17 @@ def subject(text: str, *overrides: str) -> Subject:
 
 
 def described(scenario: Scenario) -> tuple:
-    """What tells a scenario in one world from that in another."""
+    """What differs between a scenario in one column and in another."""
     return scenario.backend, scenario.links.kind, getattr(scenario.algorithm.parameters, "raise_interval", None)
 
 
-def test_sim_is_two_worlds(scenario_file, tmp_path, capsys):
+def table(text: str) -> dict[str, list[str]]:
+    """The rows of a table in Markdown, by their labels."""
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
+    return {label: cells for label, *cells in lines}
+
+
+def test_sim_is_two_columns(scenario_file, tmp_path, capsys):
     """Each with the numbers of `testbed run` with its links."""
     assert main(["compare", str(scenario_file), "--backends", "sim", "--out", str(tmp_path / "out"), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -117,7 +132,7 @@ def test_sim_is_two_worlds(scenario_file, tmp_path, capsys):
 
 
 def test_a_table_for_every_algorithm(scenario_file, tmp_path, capsys, with_figures):
-    """Metrics down, worlds across, means with their intervals; and the files, with a figure."""
+    """Metrics down, columns across, means with their intervals; and the files, with a figure."""
     command = ["compare", str(scenario_file), "--backends", "sim", "--algorithms", "rl,raymond-tree"]
     assert main([*command, "--out", str(tmp_path / "out")]) == 0
     text = capsys.readouterr().out
@@ -126,12 +141,8 @@ def test_a_table_for_every_algorithm(scenario_file, tmp_path, capsys, with_figur
     assert {path.name for path in folder.iterdir()} == FILES | FIGURES
     tables = text.split("## ")[1:]
     assert [table.splitlines()[0] for table in tables] == ["rl", "raymond-tree"]
-    for table in tables:
-        rows = {
-            line.split("|")[1].strip(): [cell.strip() for cell in line.split("|")[2:-1]]
-            for line in table.splitlines()
-            if line.startswith("|")
-        }
+    for text_of_one in tables:
+        rows = table(text_of_one)
         assert rows["metric"] == ["sim ideal", "sim radio"]
         assert all(" ± " in cell for cell in rows["waiting time"])
         assert rows["frames per CS"][0] == "-"
@@ -155,41 +166,42 @@ def test_a_table_for_every_algorithm(scenario_file, tmp_path, capsys, with_figur
     ],
 )
 def test_heights_are_raised_as_the_links_want_it_or_the_scenario_says(algorithm, links, in_ideal, in_radio):
-    """What a scenario says holds everywhere; a default is that of the world."""
+    """What a scenario says holds everywhere; a default is that of the column."""
     one = subject(TEXT.replace("algorithm: rl", f"algorithm: {algorithm}") + f"links: {links}\n")
     own = one.scenario.algorithm.name
-    assert described(one.in_world(IDEAL, own)) == ("sim", "ideal", in_ideal)
-    assert described(one.in_world(RADIO, own)) == ("sim", "radio", in_radio)
+    assert described(one.point(IDEAL, own).scenario) == ("sim", "ideal", in_ideal)
+    assert described(one.point(RADIO, own).scenario) == ("sim", "radio", in_radio)
 
 
 def test_other_algorithms_are_paced_alike():
-    """An override says it as well as the file; an algorithm that knows no pace leaves it to the links."""
-    assert described(subject(TEXT, "algorithm.raise_interval=2").in_world(RADIO, "krl"))[2] == 2
-    assert described(subject(TEXT).in_world(RADIO, "krl"))[2] == 1
-    assert described(subject(TEXT, "algorithm=raymond-tree").in_world(RADIO, "krl"))[2] == 1
-    assert described(subject(TEXT, "links=radio").in_world(IDEAL, "krl"))[2] == 0
+    """An override counts as much as the file; an algorithm without the parameter leaves it to the links."""
+    assert described(subject(TEXT, "algorithm.raise_interval=2").point(RADIO, "krl").scenario)[2] == 2
+    assert described(subject(TEXT).point(RADIO, "krl").scenario)[2] == 1
+    assert described(subject(TEXT, "algorithm=raymond-tree").point(RADIO, "krl").scenario)[2] == 1
+    assert described(subject(TEXT, "links=radio").point(IDEAL, "krl").scenario)[2] == 0
 
 
 def test_radio_links_are_the_scenarios_own(slowly):
-    """With what it says of them, in every world that has any; the backend is the world's."""
+    """With their settings, in every column with radio links; the backend is that of the column."""
     one = subject(TEXT + "links: {kind: radio, loss: 0.1, hello: 2}\nbackend: slowly\n")
-    for world in (RADIO, World("slowly", "slowly", "radio")):
-        assert one.in_world(world, "rl").links == one.scenario.links
-        assert one.in_world(world, "rl").backend == world.backend
-    assert one.in_world(IDEAL, "rl").backend == "sim"
+    for column in (RADIO, Column("slowly", "slowly", "radio")):
+        assert one.point(column, "rl").scenario.links == one.scenario.links
+        assert one.point(column, "rl").scenario.backend == column.backend
+    assert one.point(IDEAL, "rl").scenario.backend == "sim"
 
 
 @pytest.mark.parametrize("links", ["ideal", "radio"])
-def test_the_scenario_that_is_kept_gives_the_same_worlds(links, tmp_path):
-    """Every default is written out but for the one that depends on the world."""
+def test_the_scenario_that_is_kept_gives_the_same_columns(links, tmp_path):
+    """Every default is written out except the one that depends on the column."""
     one = subject(TEXT, f"links={links}", "repeat=1", "duration=5")
-    comparison = compare_worlds(one, None, ["sim"], tmp_path, lambda share, what: None)
+    comparison = compare_backends(one, None, ["sim"], tmp_path, lambda share, what: None)
     again = Subject.load(comparison.out / "scenario.yaml")
     assert again.scenario == one.scenario
-    assert [again.in_world(world, "rl") for world in (IDEAL, RADIO)] == [one.scenario for one in comparison.columns]
+    points = [again.point(column, "rl") for column in (IDEAL, RADIO)]
+    assert [point.scenario for point in points] == [one.scenario for one in comparison.results]
 
 
-def test_fading_has_no_ideal_world(tmp_path, capsys):
+def test_fading_has_no_ideal_column(tmp_path, capsys):
     """Its column is left out, and a note says why."""
     path = tmp_path / "fading.yaml"
     path.write_text(FADING + "links: radio\n")
@@ -208,7 +220,7 @@ def test_real_time_runs_alone_and_keeps_its_logs(slowly, scenario_file, tmp_path
     assert slowly.calls == [(name, number, os.getpid(), []) for name in ("rl", "krl") for number in (0, 1)]
     assert document["worlds"] == ["slowly", "sim ideal", "sim radio"]
     assert [(row["algorithm"], row["world"]) for row in document["rows"]] == [
-        (name, world) for name in ("rl", "krl") for world in document["worlds"]
+        (name, column) for name in ("rl", "krl") for column in document["worlds"]
     ]
     for row in document["rows"]:
         assert ("run_dir" in row) is (row["backend"] == "slowly")
@@ -221,18 +233,19 @@ def test_real_time_runs_alone_and_keeps_its_logs(slowly, scenario_file, tmp_path
         assert (document["rows"][row]["backend"], document["rows"][row]["links"]) == ("slowly", "radio")
 
 
-def test_virtual_time_of_others_is_spread_like_the_simulators(slowly, tmp_path):
-    """What does not need real time need not be alone."""
-    slowly.REAL_TIME = False
-    comparison = compare_worlds(subject(TEXT), None, ["slowly"], tmp_path, lambda share, what: None)
+def test_virtual_time_of_others_is_spread_like_the_simulators(slowly, tmp_path, monkeypatch):
+    """A backend that does not need real time does not run alone."""
+    monkeypatch.setattr(slowly, "real_time", False)
+    comparison = compare_backends(subject(TEXT), None, ["slowly"], tmp_path, lambda share, what: None)
     assert slowly.calls == []  # those were made in workers
-    assert [column.run_dir for column in comparison.columns] == [None]
+    assert [len(one.result.repetitions) for one in comparison.results] == [2]
+    assert [one.result.run_directory for one in comparison.results] == [None]
 
 
 def test_progress_is_over_everything(slowly, tmp_path):
-    """From nothing to all, never back; real time weighs what it takes, here 2 x 30 s against four jobs."""
+    """From nothing to all, never back; the weight of real time is its length, here 2 x 30 s against four jobs."""
     seen: list[tuple[float, str]] = []
-    compare_worlds(subject(TEXT), None, ["sim", "slowly"], tmp_path, lambda *told: seen.append(told))
+    compare_backends(subject(TEXT), None, ["sim", "slowly"], tmp_path, lambda *reported: seen.append(reported))
     shares = [share for share, _ in seen]
     assert shares == sorted(shares)
     assert (shares[0], round(shares[-1], 2)) == (0, 1)
@@ -241,7 +254,7 @@ def test_progress_is_over_everything(slowly, tmp_path):
 
 
 def test_a_failed_check_fails_the_comparison(scenario_file, tmp_path, capsys, monkeypatch):
-    """Exit code 1; the table and a line say in which world."""
+    """Exit code 1; the table and a line say in which column."""
     monkeypatch.setitem(ALGORITHMS, "kept", KeptToken)
     command = ["compare", str(scenario_file), "--backends", "sim", "--algorithms", "kept"]
     assert main([*command, "--set", "links=radio", "--out", str(tmp_path / "out")]) == 1
@@ -250,12 +263,30 @@ def test_a_failed_check_fails_the_comparison(scenario_file, tmp_path, capsys, mo
     assert "FAILED |" in text
 
 
+def test_killed_workers_cost_their_columns_only(slowly, scenario_file, tmp_path, capsys, monkeypatch):
+    """Exit code 1 and a line for each repetition; the column in real time, which has no workers, is intact."""
+    monkeypatch.setitem(ALGORITHMS, "killed", killed(ReverseLink, 0, 1))
+    command = ["compare", str(scenario_file), "--backends", "sim,slowly", "--algorithms", "killed"]
+    assert main([*command, "--out", str(tmp_path / "out")]) == 1
+    text = capsys.readouterr().out
+    lost = "its worker process was killed by signal 9; is there enough memory?"
+    assert [line for line in text.splitlines() if "worker process" in line] == [
+        f"killed in {column}, repetition {repetition}: {lost}"
+        for column in ("sim ideal", "sim radio")
+        for repetition in (0, 1)
+    ]
+    rows = table(text)
+    assert rows["checks"] == ["2 of 2 repetitions LOST", "2 of 2 repetitions LOST", "ok"]
+    assert rows["waiting time"][:2] == ["-", "-"]
+    assert " ± " in rows["waiting time"][2]
+
+
 def test_verdicts_in_a_cell():
-    """What could not be checked is not passed over."""
+    """A check that could not be made is named."""
 
     def verdict(**checks: str) -> str:
         judged = {name: {"verdict": one, "detail": "", "offenders": []} for name, one in checks.items()}
-        return Contender("x", [{"checks": judged, "metrics": {}}]).verdict()
+        return PointResult(Point("x", loads(TEXT)), [{"checks": judged, "metrics": {}}]).verdict()
 
     assert verdict(safety=OK, order=OK) == "ok"
     assert verdict(safety=FAILED, order=FAILED, starvation=NOT_CHECKED) == "safety, order FAILED"
@@ -270,7 +301,7 @@ def test_verdicts_in_a_cell():
         ("--backends sim,sim", "--backends: found 'sim,sim'; allowed: one or more different backends"),
         ("--backends ,", "--backends: found ','; allowed: one or more"),
         ("--backends sim --backend sim", "compare: found both --backend and --backends"),
-        ("--backends sim --algorithms nobody", "--algorithms: found 'nobody'"),
+        ("--backends sim --algorithms unknown", "--algorithms: found 'unknown'"),
         ("--backends sim --algorithms ,", "--algorithms: found ','; allowed: one or more"),
         ("--backends sim --set nodes=0", "--set nodes=0: nodes: found 0"),
         ("--algorithms rl", "--algorithms: found 'rl'; allowed: two or more"),
@@ -285,13 +316,14 @@ def test_bad_options(options, said, scenario_file, tmp_path, capsys):
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.parametrize("options", ["--backends sim,slowly", "--algorithms rl,krl --set links=radio --backend slowly"])
 def test_a_backend_that_cannot_run_here_stops_all_before_anything_runs(
-    slowly, scenario_file, tmp_path, capsys, monkeypatch
+    options, slowly, scenario_file, tmp_path, capsys, monkeypatch
 ):
-    """Exit code 3 and what to install; the simulator has not even begun."""
-    slowly.missing = lambda: "needs patience: install some"
-    monkeypatch.setattr("testbed.experiments.compare_backends.spread", lambda *_: pytest.fail("something ran"))
-    command = ["compare", str(scenario_file), "--backends", "sim,slowly", "--out", str(tmp_path / "runs")]
+    """Exit code 3 and what to install; nothing has run, and no directory was made."""
+    monkeypatch.setattr(slowly, "missing", lambda self: "needs patience: install some")
+    monkeypatch.setattr("testbed.experiments.grid.spread", lambda *_: pytest.fail("something ran"))
+    command = ["compare", str(scenario_file), *options.split(), "--out", str(tmp_path / "runs")]
     assert main(command) == 3
     assert capsys.readouterr().err == "testbed: backend slowly: needs patience: install some\n"
     assert not (tmp_path / "runs").exists()

@@ -1,4 +1,4 @@
-"""Repetitions over the cores: the same results as one after the other, and nothing left when it ends."""
+"""Repetitions over the cores: the same results as one after the other, and no process left, however they end."""
 
 import multiprocessing
 import os
@@ -6,15 +6,24 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from agents.registry import ALGORITHMS
 from agents.rl import ReverseLink
-from testbed.errors import TestbedError
-from testbed.experiments.grid import Job, measure, spread
-from testbed.scenario.schema import loads
+from testbed.errors import BackendError, InputError, TestbedError
+from testbed.experiments import workers
+from testbed.experiments.grid import Point, PointResult, run_points
+from testbed.experiments.measure import measure
+from testbed.experiments.workers import Failure, JobFailed, Worker, spread
+from testbed.scenario.loader import loads
 from tests.agents.rl_variants import registered
 from tests.testbed.network.test_faults import Broken
+from tests.testbed.tiny import interruptible, killed
 
 TEXT = """
 name: p
@@ -23,56 +32,211 @@ nodes: 8
 topology: {kind: random, connectivity: 0.4}
 workload: {rate: 0.1}
 duration: 100
+repeat: 3
 """
+MEMORY = "its worker process was killed by signal 9; is there enough memory?"
+
+
+def point(name: str, *overrides: str, weight: float = 1.0) -> Point:
+    return Point(name, loads(TEXT, list(overrides)), weight)
+
+
+def run_all(*points: Point) -> list[PointResult]:
+    return run_points(points, "test", Path("no run directory is needed in virtual time"))
+
+
+def alone(one: Point) -> list[dict[str, Any]]:
+    """What the repetitions of a point measure, one after the other in this process."""
+    return [measure(one.scenario, repetition) for repetition in range(one.scenario.repeat)]
+
+
+# -- results ----------------------------------------------------------------------------------------------------------
 
 
 def test_results_are_those_of_single_runs_and_in_order():
-    """Whatever core they ran on, and however heavy they were."""
-    scenario = loads(TEXT)
-    jobs = [Job(scenario, repetition, weight=float(repetition % 3 + 1)) for repetition in range(6)]
-    assert spread(jobs, "test") == [measure(scenario, repetition) for repetition in range(6)]
+    """On any core, and with any weight."""
+    points = [point("light"), point("heavy", "nodes=9", weight=5.0), point("other", "seed=2", "repeat=1", weight=2.0)]
+    results = run_all(*points)
+    assert [result.point for result in results] == points
+    assert [result.repetitions for result in results] == [alone(one) for one in points]
+
+
+def test_jobs_are_started_in_the_order_asked_for(monkeypatch):
+    """With one worker they end in that order too, and each is named by its place in the list."""
+    monkeypatch.setattr(workers, "cores", lambda: 1)
+    with closing(spread(lambda job, report: job * 2, [3, 5, 7], [2, 0, 1], lambda shares, words: None)) as finished:
+        assert [(done.index, done.result) for done in finished] == [(2, 14), (0, 6), (1, 10)]
 
 
 def test_progress_begins_with_nothing_and_never_goes_back():
     """By the weight of what is done."""
     seen: list[float] = []
-    spread([Job(loads(TEXT), repetition) for repetition in range(8)], "test", lambda share, what: seen.append(share))
+    points = [point("a", weight=2.0), point("b", "repeat=5")]
+    run_points(points, "test", Path(), lambda share, what: seen.append(share))
     assert seen[0] == 0.0
     assert seen == sorted(seen)
+    assert 0 < seen[-1] <= 1
 
 
-def test_an_agent_that_raises_ends_it_all():
-    """With the agent's own words, and no worker left behind."""
-    with registered(Broken), pytest.raises(TestbedError, match="failed in on_request"):
-        spread([Job(loads(TEXT), repetition) for repetition in range(4)], "test")
-    deadline = time.monotonic() + 10
-    while multiprocessing.active_children():
-        assert time.monotonic() < deadline, "workers are left"
-        time.sleep(0.01)
+# -- errors in workers ------------------------------------------------------------------------------------------------
 
 
-class Unportable(Exception):
-    """Cannot be made again from what it says, as a process would that is sent one."""
+def workers_left() -> list[Any]:
+    return multiprocessing.active_children()
+
+
+def test_an_agent_that_raises_ends_all_repetitions():
+    """The error names the point and the repetition and has the traceback; no worker is left."""
+    with registered(Broken), pytest.raises(JobFailed, match=r"^p, repetition \d: node \d failed in on_req") as raised:
+        run_all(point("p"))
+    assert "ZeroDivisionError" in raised.value.trace
+    assert not workers_left()
+
+
+class Unpicklable(Exception):
+    """Cannot be made again from its arguments, as unpickling would."""
 
     def __init__(self, one: str, other: str) -> None:
         super().__init__(f"{one} and {other}")
 
 
 class Odd(ReverseLink):
-    """Fails where no step of its own is to blame."""
+    """Fails outside its own steps."""
 
     @property
     def units(self) -> int:
-        raise Unportable("this", "that")
+        raise Unpicklable("this", "that")
 
 
-def test_an_exception_that_cannot_travel():
-    """It is named all the same, and where it was raised; no memory is blamed."""
-    with registered(Odd), pytest.raises(TestbedError, match=r"Unportable: this and that \(.*test_parallel.py:\d+\)"):
-        spread([Job(loads(TEXT), 0)], "test")
+def test_an_exception_that_cannot_be_pickled():
+    """It is named all the same, with the place where it was raised, and memory is not blamed."""
+    message = r"Unpicklable: this and that \(.*test_grid.py:\d+\)$"
+    with registered(Odd), pytest.raises(TestbedError, match=message):
+        run_all(point("p"))
 
 
-def processes_of(group: int) -> list[int]:
+def results_of(work: workers.Work, count: int) -> dict[int, Any]:
+    """The results of so many jobs, by index."""
+    with closing(spread(work, range(count), range(count), lambda shares, words: None)) as finished:
+        return {done.index: done.result for done in finished}
+
+
+@pytest.mark.parametrize(
+    ("error", "text", "exit_code", "has_trace"),
+    [
+        (InputError("seed: found -1"), "seed: found -1", 2, False),
+        (BackendError("no radio"), "no radio", 3, False),
+        (MemoryError(), "this machine has not enough memory for that", 1, True),
+        (ValueError("odd"), "a worker process failed: ValueError: odd (", 1, True),
+    ],
+)
+def test_an_error_keeps_its_exit_code(error, text, exit_code, has_trace):
+    """Only an error that its text does not explain has a traceback."""
+
+    def work(job: Any, report: Any) -> None:
+        raise error
+
+    failure = results_of(work, 1)[0]
+    assert failure.text.startswith(text)
+    assert (failure.exit_code, bool(failure.trace), failure.is_lost) == (exit_code, has_trace, False)
+    assert (str(failure.error()), failure.error().exit_code) == (failure.text, exit_code)
+
+
+# -- workers that exit ------------------------------------------------------------------------------------------------
+
+
+def test_a_killed_worker_loses_its_repetition_only(monkeypatch):
+    """A line names the repetition; the others are what they would have been, and so are the other points."""
+    monkeypatch.setitem(ALGORITHMS, "killed", killed(ReverseLink, 1))
+    hit, intact = run_all(point("hit", "algorithm=killed"), point("intact"))
+    whole = alone(intact.point)
+    assert intact.repetitions == whole
+    assert (intact.failures(), intact.verdict()) == ([], "ok")
+    assert hit.repetitions == [whole[0], whole[2]]
+    assert hit.values("entries") == [whole[0]["metrics"]["entries"], None, whole[2]["metrics"]["entries"]]
+    assert hit.failures() == [f"hit, repetition 1: {MEMORY}"]
+    assert hit.verdict() == "1 of 3 repetitions LOST"
+
+
+def test_a_point_of_which_nothing_is_left(monkeypatch):
+    """It measured nothing; the other point is intact, although more workers were killed than there are cores."""
+    monkeypatch.setitem(ALGORITHMS, "killed", killed(ReverseLink, *range(7)))
+    hit, intact = run_all(point("hit", "algorithm=killed", "repeat=7"), point("intact"))
+    assert intact.repetitions == alone(intact.point)
+    assert hit.repetitions == []
+    assert hit.failures() == [f"hit, repetition {repetition}: {MEMORY}" for repetition in range(7)]
+    assert hit.verdict() == "7 of 7 repetitions LOST"
+    assert hit.checks() == {}
+    assert hit.metrics().keys() >= intact.metrics().keys()
+    assert (hit.metrics()["waiting_time"]["mean"], hit.mean("waiting_time"), hit.ci95("entries")) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("leave", "text"),
+    [
+        (lambda: sys.exit(7), "its worker process ended with exit code 7"),
+        (lambda: os._exit(0), "its worker process ended with exit code 0"),
+        (lambda: os.kill(os.getpid(), signal.SIGTERM), "its worker process was killed by signal 15"),
+    ],
+)
+def test_however_a_worker_exits(leave, text):
+    """The line says how; only a kill looks like a lack of memory. The other jobs are done."""
+
+    def work(job: int, report: Any) -> int:
+        if job == 1:
+            leave()
+        return job
+
+    assert results_of(work, 5) == {0: 0, 1: Failure(text, is_lost=True), 2: 2, 3: 3, 4: 4}
+    assert not workers_left()
+
+
+# -- interrupts -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def _interrupts() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt here, even if the suite is a background job."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def interrupt() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.usefixtures("_interrupts")
+def test_an_interrupt_while_workers_start(monkeypatch):
+    """The worker that was just started is known, and ended."""
+
+    def start(*arguments: Any) -> Worker:
+        worker = Worker(*arguments)
+        interrupt()
+        return worker
+
+    monkeypatch.setattr(workers, "Worker", start)
+    with pytest.raises(KeyboardInterrupt):
+        results_of(lambda job, report: time.sleep(60), 2)
+    assert not workers_left()
+
+
+@pytest.mark.usefixtures("_interrupts")
+def test_interrupts_while_workers_end(monkeypatch):
+    """A second and a third Ctrl-C do not leave workers behind."""
+    close = Worker.close
+
+    def interrupted(worker: Worker) -> None:
+        interrupt()
+        close(worker)
+
+    monkeypatch.setattr(Worker, "close", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_points([point("p", "duration=1e6")], "test", Path(), lambda share, what: interrupt())
+    assert not workers_left()
+
+
+def processes_of(session: int) -> list[int]:
     """The processes of a session, zombies left out."""
     found = []
     for entry in os.listdir("/proc"):
@@ -82,25 +246,41 @@ def processes_of(group: int) -> list[int]:
                     fields = stat.read().rpartition(")")[2].split()
             except OSError:
                 continue
-            if int(fields[3]) == group and fields[0] != "Z":
+            if int(fields[3]) == session and fields[0] != "Z":
                 found.append(int(entry))
     return found
 
 
-@pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -15), (signal.SIGKILL, -9)])
-def test_nothing_is_left_behind(signum, code, tmp_path):
-    """Ctrl-C, kill and kill -9 of `testbed reproduce` take its workers with it within seconds."""
-    command = [sys.executable, "-m", "testbed.cli.main", "reproduce", "rl", "--out", str(tmp_path)]
+@pytest.mark.parametrize(
+    ("send", "signum", "code", "says"),
+    [
+        (os.kill, signal.SIGINT, 130, b"testbed: interrupted\n"),
+        (os.killpg, signal.SIGINT, 130, b"testbed: interrupted\n"),  # as a terminal does
+        (os.kill, signal.SIGTERM, -15, b""),
+        (os.kill, signal.SIGKILL, -9, b""),
+    ],
+    ids=["interrupt", "Ctrl-C", "kill", "kill -9"],
+)
+def test_nothing_is_left_behind(send, signum, code, says, tmp_path):
+    """Ctrl-C, kill and kill -9 of `testbed reproduce` end its workers within seconds, and leave no directory."""
+    command = [sys.executable, "-m", "testbed.cli", "reproduce", "rl", "--out", str(tmp_path)]
     with subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=interruptible,
     ) as running:
         deadline = time.monotonic() + 30
         while len(processes_of(running.pid)) < 2 and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert len(processes_of(running.pid)) >= 2, "workers have started"
-        time.sleep(0.5)
-        running.send_signal(signum)
+            time.sleep(0.02)
+        assert len(processes_of(running.pid)) >= 2, "no workers have started"
+        send(running.pid, signum)
         assert running.wait(timeout=20) == code
         while processes_of(running.pid) and time.monotonic() < deadline:
-            time.sleep(0.05)
+            time.sleep(0.02)
         assert processes_of(running.pid) == []
+        assert running.stderr is not None
+        assert running.stderr.read() == says
+    if code == 130:
+        assert list(tmp_path.iterdir()) == []

@@ -1,8 +1,9 @@
-"""What a run leaves behind: the same for the same seed, readable after a kill, and telling what it was."""
+"""What a run leaves behind: the same for the same seed, readable after a kill, with a record of what it was."""
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import platform
 import re
@@ -17,15 +18,25 @@ import pytest
 
 import testbed
 from agents.registry import ALGORITHMS
+from agents.rl import ReverseLink
 from analysis.load import load_run
-from testbed.experiments import compare
-from testbed.experiments import grid
-from testbed.experiments import compare_backends
 from testbed.cli.main import main
-from testbed.experiments.runner import run
+from testbed.experiments import grid, runner, workers
 from testbed.experiments.run_directory import fresh_directory
-from testbed.scenario.schema import load, loads
-from tests.testbed.tiny import Unsafe, command, command_line, is_one_line, only_run, tiny, write_tiny
+from testbed.experiments.runner import run
+from testbed.experiments.workers import cores
+from testbed.scenario.loader import load, loads
+from tests.testbed.tiny import (
+    Unsafe,
+    command,
+    command_line,
+    interruptible,
+    is_one_line,
+    killed,
+    only_run,
+    tiny,
+    write_tiny,
+)
 
 MOVING = "{kind: random, connectivity: 0.7, link_change_rate: 0.2}"
 EVENTFUL = """\
@@ -53,6 +64,12 @@ KINDS_OF_RUN = {
 def logs(path: Path) -> list[bytes]:
     """The logs of a run's repetitions."""
     return [log.read_bytes() for log in sorted(path.glob("rep-*/events.jsonl"))]
+
+
+def use_cores(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make runs use so many cores."""
+    for module in (runner, workers):
+        monkeypatch.setattr(module, "cores", lambda: number)
 
 
 # -- the same run again -----------------------------------------------------------------------------------------------
@@ -93,7 +110,7 @@ def test_resolved_scenario_gives_the_same_run(text: str, tmp_path: Path) -> None
 
 
 def test_trace_level_changes_the_log_alone(tmp_path: Path) -> None:
-    """Metrics and verdicts are the same however much is logged, and each level's log is part of the next one's."""
+    """Metrics and verdicts are the same however much is logged, and each level's log is contained in the next one's."""
     summaries, lines = [], []
     for level in ("metrics", "cs", "events"):
         result = run(loads(KINDS_OF_RUN["faulty"], [f"trace={level}"]), tmp_path)
@@ -101,6 +118,35 @@ def test_trace_level_changes_the_log_alone(tmp_path: Path) -> None:
         lines.append(logs(result.path)[0].splitlines()[1:])  # the first names the level
     assert summaries[0] == summaries[1] == summaries[2]
     assert set(lines[0]) < set(lines[1]) < set(lines[2])
+
+
+def test_all_cores_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three cores run three repetitions at the same time: each waits until the others have started."""
+    started = multiprocessing.get_context("fork").Barrier(3)
+
+    class Waiting(ReverseLink):
+        """Starts when the algorithm has started three times."""
+
+        @classmethod
+        def initial(cls, graph: Any, parameters: Any) -> list[Any]:
+            started.wait(timeout=20)
+            return super().initial(graph, parameters)
+
+    monkeypatch.setitem(ALGORITHMS, "waiting", Waiting)
+    use_cores(3, monkeypatch)
+    assert run(loads(tiny("repeat: 6\n", algorithm="waiting")), tmp_path).passed
+
+
+def test_cores_do_not_change_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Repetitions one after the other in this process and on three cores give the same logs and the same summary."""
+    scenario = loads(KINDS_OF_RUN["faulty"], ["repeat=4"])
+    found = []
+    for number in (1, 3):
+        use_cores(number, monkeypatch)
+        result = run(scenario, tmp_path)
+        found.append((logs(result.path), result.summary))
+    assert found[0] == found[1]
+    assert [one["repetition"] for one in found[0][1]["repetitions"]] == [0, 1, 2, 3]
 
 
 # -- what was measured on line and what the log says ------------------------------------------------------------------
@@ -159,7 +205,7 @@ def test_meta_tells_what_the_run_was(tmp_path: Path) -> None:
 
 
 def test_layout_of_the_directory(tmp_path: Path) -> None:
-    """The directory is named for the scenario and the time, and holds what it is to hold, with nothing left over."""
+    """The directory is named after the scenario and the time, and has exactly these files."""
     path = run(loads(tiny("repeat: 2\n")), tmp_path / "deep/down").path
     assert re.fullmatch(r"tiny-\d{8}T\d{6}Z-[0-9a-f]{6}", path.name)
     assert path.parent == tmp_path / "deep/down"
@@ -189,15 +235,14 @@ def test_unwritable_out_is_one_line(out: str, tmp_path: Path, capsys: pytest.Cap
     ],
     ids=" ".join,
 )
-def test_nobody_works_for_an_out_that_cannot_be(
+def test_nothing_runs_if_the_out_cannot_be_made(
     command: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is seen before the work, not after."""
+    """The error comes before the work, not after it."""
     monkeypatch.chdir(tmp_path)
     write_tiny(tmp_path, "area: [100, 100]\nplacement: grid\n", topology="geometric").rename("moving.yaml")
     write_tiny(tmp_path)
-    for module in (parallel, worlds, compare):
-        monkeypatch.setattr(module, "spread", None)
+    monkeypatch.setattr(grid, "spread", lambda *_: pytest.fail("something ran"))
     code = main([*command, "--out", "tiny.yaml"])
     captured = capsys.readouterr()
     assert (code, captured.out) == (2, "")
@@ -206,7 +251,7 @@ def test_nobody_works_for_an_out_that_cannot_be(
 
 
 def test_directories_of_the_same_second(tmp_path: Path) -> None:
-    """Two comparisons do not write over each other, and one that comes to nothing leaves nothing."""
+    """Two comparisons do not write over each other, and one without results leaves no directory."""
     with fresh_directory(tmp_path, "compare") as one, fresh_directory(tmp_path, "compare") as other:
         (one / "report.md").write_text("a table")
         assert one != other
@@ -218,18 +263,19 @@ def test_directories_of_the_same_second(tmp_path: Path) -> None:
 
 @pytest.fixture
 def long_run(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
-    """A process in the middle of its first repetition, and its run directory."""
+    """A process in the middle of its first repetitions, as many as there are cores, and its run directory."""
     scenario = write_tiny(tmp_path, "repeat: 3\n", topology=MOVING, duration="1e7")
     process = subprocess.Popen(
         command_line("run", scenario, "--out", tmp_path / "runs"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # a shell may have it ignored
+        preexec_fn=interruptible,
     )
     try:
         deadline = time.monotonic() + 20
-        while not any(log.stat().st_size > 20_000 for log in tmp_path.glob("runs/*/rep-000/events.jsonl")):
+        running = min(3, cores())
+        while sum(log.stat().st_size > 20_000 for log in tmp_path.glob("runs/*/rep-*/events.jsonl")) < running:
             assert process.poll() is None, process.stderr and process.stderr.read()
             assert time.monotonic() < deadline
             time.sleep(0.005)
@@ -251,7 +297,7 @@ def analysed(path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str, dict[
 def test_killed_run_can_be_read(
     long_run: tuple[subprocess.Popen[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A run that was killed says `running` for ever; analysis reads what it logged and says it did not finish."""
+    """The status of a killed run stays `running`; analysis reads what it logged and says that it did not finish."""
     process, path = long_run
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
@@ -283,8 +329,28 @@ def test_interrupted_run_says_so(
     assert one["finished"] is False
 
 
+@pytest.mark.parametrize("repetition", [0, 2])
+def test_a_killed_worker_ends_the_run(
+    repetition: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line names the repetition, exit code 1; the directory says `failed` and has no summary."""
+    use_cores(2, monkeypatch)
+    monkeypatch.setitem(ALGORITHMS, "killed", killed(ReverseLink, repetition))
+    scenario = write_tiny(tmp_path, "repeat: 3\n", algorithm="killed")
+    assert main(["run", str(scenario), "--out", str(tmp_path / "runs")]) == 1
+    line = f"tiny, repetition {repetition}: its worker process was killed by signal 9; is there enough memory?"
+    assert capsys.readouterr() == ("", f"testbed: {line}\n")
+    path = only_run(tmp_path / "runs")
+    meta = json.loads((path / "meta.json").read_text())
+    assert (meta["status"], meta["exit"], meta["error"]) == ("failed", 1, line)
+    assert not (path / "summary.json").exists()
+    assert not (path / "error.txt").exists()
+    assert not multiprocessing.active_children()
+    assert analysed(path, capsys)[0].startswith(f"{path} (did not finish: failed)\n")
+
+
 def test_log_is_written_while_the_run_goes_on(tmp_path: Path) -> None:
-    """What has happened is with the operating system at every report, however little it is."""
+    """At every report, the events so far have been written to the file, however few they are."""
     sizes = []
 
     def watch(share: float, what: str) -> None:

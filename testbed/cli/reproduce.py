@@ -1,0 +1,32 @@
+"""`testbed reproduce`: a paper's experiments, with the paper's values beside ours."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from testbed.cli.arguments import add_command, add_json, add_out
+from testbed.cli.output import print_json
+
+
+def add(commands: Any) -> None:
+    """Add its arguments."""
+    one = add_command(commands, "reproduce", "run a paper's experiments, with the paper's values beside ours", execute)
+    one.add_argument("paper", choices=("rl", "krl"), metavar="PAPER", help="rl or krl")
+    one.add_argument("--quick", action="store_true", help="fewer repetitions and shorter runs, in under a minute")
+    add_out(one)
+    add_json(one)
+
+
+def execute(arguments: Namespace) -> int:
+    """Carry out the command; returns the exit code."""
+    from testbed.experiments.reproduce import reproduce
+    from testbed.progress import Progress
+
+    with Progress() as progress:
+        reproduction = reproduce(arguments.paper, arguments.quick, arguments.out, progress)
+    if arguments.json:
+        print_json(reproduction.as_dict())
+    else:
+        print(reproduction.render(), end="")
+    return 1 if reproduction.failures else 0

@@ -1,0 +1,72 @@
+"""`testbed run`: run a scenario, print verdicts and a table."""
+
+from __future__ import annotations
+
+import argparse
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from testbed.cli.arguments import add_command, add_json, add_out, add_overrides, add_scenario, locate, overrides
+from testbed.cli.output import print_json
+
+
+def add(commands: Any) -> None:
+    """Add its arguments."""
+    one = add_command(commands, "run", "run a scenario, print verdicts and a table", execute)
+    add_scenario(one)
+    add_overrides(one)
+    add_out(one)
+    add_json(one)
+    one.add_argument(
+        "--pcap",
+        action="store_true",
+        help="capture the frames on the air into the run directory, if the backend has any",
+    )
+    one.add_argument(
+        "--attach",
+        metavar="PID,...",
+        type=process_numbers,
+        default=(),
+        help="run on the stations of a running Mininet-WiFi network: one process of each, in order",
+    )
+    one.add_argument("--cli", action="store_true", help="open Mininet-WiFi's command line while the agents run")
+    one.add_argument(
+        "--mininet-wifi", metavar="CHECKOUT", type=Path, help="use this checkout of Mininet-WiFi, not the installed one"
+    )
+
+
+def execute(arguments: Namespace) -> int:
+    """Carry out the command; returns the exit code."""
+    from testbed.backends.base import RunOptions
+    from testbed.experiments.runner import no_report, run
+    from testbed.progress import Progress
+    from testbed.scenario.loader import load
+
+    _name_checkout(arguments)
+    scenario = load(locate(arguments.scenario), overrides(arguments))
+    with Progress() as progress:
+        report = no_report if arguments.cli else progress  # the command line of Mininet-WiFi uses the terminal
+        result = run(scenario, arguments.out, report, RunOptions(arguments.pcap, arguments.cli, arguments.attach))
+    if arguments.json:
+        print_json({"run_dir": str(result.path), **result.summary})
+    else:
+        from testbed.cli.report import render_run
+
+        print(render_run(scenario, result), end="")
+    return 0 if result.passed else 1
+
+
+def _name_checkout(arguments: Namespace) -> None:
+    if arguments.mininet_wifi is not None:
+        from testbed.backends.mininet_wifi.installation import name_checkout
+
+        name_checkout(arguments.mininet_wifi)
+
+
+def process_numbers(text: str) -> tuple[int, ...]:
+    """Process numbers, separated by commas."""
+    try:
+        return tuple(map(int, text.split(",")))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"found {text!r}; allowed: numbers of processes, such as 120,121") from None

@@ -1,0 +1,56 @@
+"""`testbed smoke`: run scenarios and check their expectations, for continuous integration."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from testbed.cli.arguments import add_command, add_json, add_out, locate
+from testbed.cli.output import print_json
+from testbed.errors import InputError
+
+
+def add(commands: Any) -> None:
+    """Add its arguments."""
+    one = add_command(commands, "smoke", "run scenarios and check their expectations, for CI", execute)
+    one.add_argument("folder", type=Path, nargs="?", default=Path("scenarios/smoke"), metavar="DIR",
+                     help="where the scenarios are (scenarios/smoke)")  # fmt: skip
+    one.add_argument("--junit", type=Path, metavar="FILE", help="also write a JUnit report")
+    one.add_argument("--backend", metavar="B", help="run them with this backend instead of their own")
+    add_out(one)
+    add_json(one)
+
+
+def execute(arguments: Namespace) -> int:
+    """Carry out the command; returns the exit code."""
+    from testbed.backends.registry import BACKENDS, usable_backend
+    from testbed.experiments.smoke import SmokeResult, find_scenarios, run_all, write_junit
+    from testbed.progress import Progress
+
+    def show(result: SmokeResult) -> None:
+        if not arguments.json:
+            progress.clear()
+            print(f"{'FAIL' if result.problems else 'ok  '} {result.seconds:6.2f} s  {result.file}", flush=True)
+            for problem in result.problems:
+                print(f"       {problem}", flush=True)
+
+    if arguments.backend is not None:
+        if arguments.backend not in BACKENDS:
+            raise InputError(f"--backend: found {arguments.backend!r}; allowed: {', '.join(BACKENDS)}")
+        usable_backend(arguments.backend)  # one error instead of one for every scenario
+    folder = locate(arguments.folder)
+    if not folder.exists():
+        raise InputError(f"{folder}: no such folder")
+    with Progress() as progress:
+        overrides = [] if arguments.backend is None else [f"backend={arguments.backend}"]
+        results = run_all(find_scenarios(folder), arguments.out, show, progress, overrides)
+    if arguments.junit:
+        write_junit(results, arguments.junit)
+    failed = sum(bool(one.problems) for one in results)
+    if arguments.json:
+        rows = [{"scenario": str(one.file), "seconds": one.seconds, "problems": one.problems} for one in results]
+        print_json({"passed": len(results) - failed, "failed": failed, "scenarios": rows})
+    else:
+        print(f"{len(results) - failed} passed, {failed} failed")
+    return 1 if failed else 0

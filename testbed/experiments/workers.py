@@ -1,0 +1,235 @@
+"""Jobs spread over the cores: worker processes that take one job after the other.
+
+A worker that exits in the middle of a job, for any reason, loses only that job; another worker takes its place. All
+workers end with this process, however it ends.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from testbed.errors import TestbedError
+from testbed.processes import die_with_parent
+from testbed.runtime.driver import AgentError
+
+_CONTEXT = multiprocessing.get_context("fork")
+_POLL_S = 0.2
+_EXIT_TIMEOUT_S = 5.0
+
+Work = Callable[[Any, Callable[[float, str], None]], Any]
+"""Does a job; takes the job and a function to report the share that is done and a few words."""
+
+
+class JobFailed(TestbedError):
+    """Raised for a `Failure`. The exception of the worker is not used: some exceptions cannot be pickled."""
+
+    def __init__(self, text: str, exit_code: int, trace: str) -> None:
+        super().__init__(text)
+        self.exit_code = exit_code
+        self.trace = trace
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A job without a result: it raised an exception, or its worker process exited."""
+
+    text: str
+    exit_code: int = 1
+    """What the command ends with."""
+    trace: str = ""
+    """The traceback as Python prints it; empty for an error that its text explains."""
+    is_lost: bool = False
+    """Whether the worker process exited."""
+
+    def of(self, job: str) -> Failure:
+        """The same, with the job named in its text."""
+        return replace(self, text=f"{job}: {self.text}")
+
+    def error(self) -> JobFailed:
+        """The exception to raise for it in this process."""
+        return JobFailed(self.text, self.exit_code, self.trace)
+
+
+@dataclass(frozen=True)
+class Done:
+    """A job that has ended."""
+
+    index: int
+    """Its place in the list of jobs."""
+    result: Any
+    """What it returned, or a `Failure`."""
+
+
+@dataclass(frozen=True)
+class _Progress:
+    """What a worker sends while its job runs."""
+
+    share: float = 0.0
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class _Result:
+    """What a worker sends when its job has ended."""
+
+    value: Any
+
+
+class Worker:
+    """One process, and the job that it is working on."""
+
+    def __init__(self, work: Work, jobs: Sequence[Any]) -> None:
+        self.connection, theirs = _CONTEXT.Pipe()
+        self.job: int | None = None
+        self.progress = _Progress()
+        arguments = (work, jobs, theirs, self.connection, os.getpid())
+        self.process: BaseProcess = _CONTEXT.Process(target=_serve, args=arguments, daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def close(self) -> None:
+        """End the process at once."""
+        self.process.kill()
+        self.process.join()
+        self.connection.close()
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def spread(
+    work: Work, jobs: Sequence[Any], order: Sequence[int], report: Callable[[dict[int, float], str], None]
+) -> Generator[Done, None, None]:
+    """Do all jobs, as many at a time as there are cores, started in the given order; yields them as they end.
+
+    `report` takes the share that is done of each job in progress, and the words of one of them. Closing the iterator
+    ends the workers: a caller must do so if it stops early or is interrupted.
+    """
+    waiting = deque(order)
+    workers: list[Worker] = []
+    try:
+        for _ in range(min(cores(), len(jobs))):
+            with _interrupts_held():
+                workers.append(Worker(work, jobs))
+            _assign(workers[-1], waiting)
+        while busy := [worker for worker in workers if worker.job is not None]:
+            shares = {worker.job: worker.progress.share for worker in busy if worker.job is not None}
+            report(shares, busy[-1].progress.words)
+            for connection in wait([worker.connection for worker in busy], _POLL_S):
+                worker = next(one for one in busy if one.connection is connection)
+                done = _read(worker)
+                if done is None:
+                    continue
+                worker.job = None
+                if isinstance(done.result, Failure) and done.result.is_lost:
+                    with _interrupts_held():
+                        worker.close()
+                        workers.remove(worker)
+                        if waiting:
+                            workers.append(worker := Worker(work, jobs))
+                _assign(worker, waiting)
+                yield done
+    finally:
+        with _interrupts_held():
+            for worker in workers:
+                worker.process.kill()
+            for worker in workers:
+                worker.close()
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Delay Ctrl-C until the block has ended, so that every worker that was started is known and none is left.
+
+    By a handler, not by the signal mask: another thread of the process could still take the signal.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Python raises KeyboardInterrupt in the main thread only
+        return
+    interrupts: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: interrupts.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before if before is not None else signal.SIG_DFL)
+        if interrupts:
+            signal.raise_signal(signal.SIGINT)
+
+
+def _assign(worker: Worker, waiting: deque[int]) -> None:
+    if waiting:
+        worker.job, worker.progress = waiting.popleft(), _Progress()
+        with suppress(OSError):  # the worker has exited, which is noticed when its answer is read
+            worker.connection.send(worker.job)
+
+
+def _read(worker: Worker) -> Done | None:
+    """Read what a worker has sent; None if its job goes on."""
+    assert worker.job is not None
+    try:
+        received = worker.connection.recv()
+    except (EOFError, OSError):
+        worker.process.join(_EXIT_TIMEOUT_S)
+        return Done(worker.job, Failure(f"its worker process {_ending(worker.process.exitcode)}", is_lost=True))
+    if isinstance(received, _Progress):
+        worker.progress = received
+        return None
+    assert isinstance(received, _Result)
+    return Done(worker.job, received.value)
+
+
+def _ending(exit_code: int | None) -> str:
+    if exit_code is None:
+        return "closed its connection"
+    if exit_code >= 0:
+        return f"ended with exit code {exit_code}"
+    hint = "; is there enough memory?" if -exit_code == signal.SIGKILL else ""
+    return f"was killed by signal {-exit_code}{hint}"
+
+
+def _serve(work: Work, jobs: Sequence[Any], connection: Connection, parents_end: Connection, parent: int) -> None:
+    """The worker process. It has the jobs from the fork. Ctrl-C reaches it too, but only the parent acts on it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    die_with_parent(parent)
+    parents_end.close()
+    while True:
+        try:
+            index = connection.recv()
+        except EOFError:
+            return
+        connection.send(_attempt(work, jobs[index], connection))
+
+
+def _attempt(work: Work, job: Any, connection: Connection) -> _Result:
+    def report(share: float, words: str) -> None:
+        connection.send(_Progress(share, words))
+
+    try:
+        return _Result(work(job, report))
+    except AgentError as error:
+        return _Result(Failure(str(error), error.exit_code, _trace(error)))
+    except TestbedError as error:
+        return _Result(Failure(str(error), error.exit_code))
+    except MemoryError as error:
+        return _Result(Failure("this machine has not enough memory for that", 1, _trace(error)))
+    except Exception as error:  # noqa: BLE001  (the parent reports it, with the traceback)
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        text = f"a worker process failed: {type(error).__name__}: {error} ({last.filename}:{last.lineno})"
+        return _Result(Failure(text, 1, _trace(error)))
+
+
+def _trace(error: Exception) -> str:
+    return "".join(traceback.format_exception(error))

@@ -1,0 +1,73 @@
+"""The reproductions as the README shows them, but with shorter runs and only one figure drawn."""
+
+from __future__ import annotations
+
+import io
+import json
+import shlex
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis import plots
+from analysis.plots import Panels
+from testbed.cli.main import main
+from testbed.experiments.reproduce.cells import Cell
+from testbed.scenario.schema import Scenario
+from tests.test_readme import commands
+
+SHARE = 0.2
+"""How long the runs are, compared with those of `--quick`."""
+
+
+@dataclass(frozen=True)
+class Shortened:
+    """A finished reproduction."""
+
+    printed: str
+    document: dict[str, Any]
+    """What rows.json holds."""
+    folder: Path
+    figures: dict[str, Panels]
+    """What the figures show, by file name; only the first is drawn."""
+
+
+def reproduce(paper: str, out: Path) -> Shortened:
+    """Run the command of the README for a paper; it must succeed."""
+    (command,) = [line for line in commands() if line.startswith(f"testbed reproduce {paper} ")]
+    full, draw, figures, printed = Cell.scenario, plots.draw_panels, {}, io.StringIO()
+
+    def shorter(cell: Cell) -> Scenario:
+        scenario = full(cell)
+        assert scenario.duration is not None
+        return scenario.model_copy(update={"duration": SHARE * scenario.duration, "warmup": SHARE * scenario.warmup})
+
+    def note(figure: Panels, path: Path) -> list[Path]:
+        figures[path.name] = figure
+        return draw(figure, path) if len(figures) == 1 else []
+
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed):
+        patch.setattr(Cell, "scenario", shorter)
+        patch.setattr(plots, "draw_panels", note)
+        assert main([*shlex.split(command)[1:], "--out", str(out)]) == 0
+    (folder,) = out.iterdir()
+    return Shortened(printed.getvalue(), json.loads((folder / "rows.json").read_text()), folder, figures)
+
+
+def check_figures(found: Shortened, names: set[str]) -> None:
+    """Every figure shows every algorithm in every panel and has units on its axes; the first has its three files."""
+    assert set(found.figures) == names
+    for name, figure in found.figures.items():
+        assert figure.x_label.endswith(")"), name
+        assert figure.y_label.endswith(")"), name
+        algorithms = {record["algorithm"] for record in figure.records}
+        assert len(algorithms) > 1
+        shown = {(record["algorithm"], record[figure.panel]) for record in figure.records}
+        assert shown == {(algorithm, panel) for algorithm in algorithms for panel in figure.panels}
+        assert all(record[figure.y] > 0 for record in figure.records)
+    first = next(iter(found.figures))
+    for suffix in ("png", "svg", "pdf"):
+        assert (found.folder / f"{first}.{suffix}").stat().st_size > 5_000
