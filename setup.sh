@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# Sets up what the command after it needs, then runs that command inside the environment.
+# Sets up what the command after it needs, then runs that command in the environment.
 #
 #   ./setup.sh                                   set up the core
 #   ./setup.sh testbed run scenarios/quickstart.yaml
 #   ./setup.sh test [pytest arguments]           set up everything this machine allows, run the whole suite
 #   ./setup.sh --guest [command]                 also install what guests with Wi-Fi radios need (docs/guest.md); as root
-#   ./setup.sh --mininet-wifi SOURCE [command]   also install Mininet-WiFi, from a checkout or as pip would know it, and
-#                                                what it needs (docs/mininet-wifi.md); as root for Debian's packages
+#   ./setup.sh --mininet-wifi SOURCE [command]   also install Mininet-WiFi, from a checkout or anything that pip can
+#                                                install, and what it needs (docs/mininet-wifi.md); as root for Debian's
+#                                                packages
 #
-# The environment lives in .venv beside this file (or in $TESTBED_VENV). Setting up again costs nothing: a stamp
-# holds the fingerprint of what was installed. Only Mininet-WiFi is installed anew whenever it is named.
+# The environment is in .venv beside this file (or in $TESTBED_VENV). Setting up again costs nothing: a stamp file has
+# the fingerprint of what was installed. Only Mininet-WiFi is installed again whenever it is named.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -65,7 +66,7 @@ is_installed() {
     [ -x "$venv/bin/python" ] && [ -f "$venv/.installed-$1" ] && [ "$(cat "$venv/.installed-$1")" = "$fingerprint" ]
 }
 
-# The Debian packages that guests need and that are missing; each is known by a program that it brings. Arguments: more.
+# The Debian packages that guests need and that are missing, each recognised by a program in it. Arguments: more packages.
 missing_guest_packages() {
     local entry
     for entry in qemu-system-x86:qemu-system-x86_64 e2fsprogs:mke2fs busybox-static:busybox iproute2:ip babeld:babeld "$@"; do
@@ -73,7 +74,7 @@ missing_guest_packages() {
     done
 }
 
-# Installs what guests need, which takes root; the kernel itself is fetched later and never installed. Arguments: more.
+# Installs what guests need, as root; the kernel itself is fetched later and never installed. Arguments: more packages.
 install_guest_packages() {
     local packages
     command -v apt-get >/dev/null 2>&1 || { say "guests need Debian or Ubuntu: there is no apt-get here"; return 1; }
@@ -90,7 +91,7 @@ install_guest_packages() {
 }
 
 # Installs Mininet-WiFi from SOURCE, with the Mininet that it needs, which is newer than Debian's and PyPI's. It needs no
-# compiler: `mnexec` is taken out of Debian's package, and stand-ins for other helpers are the project's own.
+# compiler: `mnexec` is taken out of Debian's package, and the project has a replacement for `hwsim_mgmt`.
 install_mininet_wifi() {
     local source=$1 mininet
     case $source in
@@ -108,11 +109,11 @@ install_mininet_wifi() {
             "the checkout, as its util/install.sh does, or name it: MININET=/path/to/mininet ./setup.sh --mininet-wifi ..."
     pip_install_copy "$source"
     install_mininet_wifi_programs || exit 3
-    command -v hwsim_mgmt >/dev/null 2>&1 || "$venv/bin/python" -m testbed.mininet.hwsim_mgmt "$venv/bin"
-    "$venv/bin/python" -m testbed.mininet.found || exit 3
+    command -v hwsim_mgmt >/dev/null 2>&1 || "$venv/bin/python" -m testbed.backends.mininet_wifi.hwsim_mgmt "$venv/bin"
+    "$venv/bin/python" -m testbed.backends.mininet_wifi.installation || exit 3
 }
 
-# Where Mininet may be: where MININET says, or where util/install.sh of Mininet-WiFi puts it, or beside the checkout.
+# Where Mininet is: where MININET says, or where util/install.sh of Mininet-WiFi puts it, or beside the checkout.
 find_mininet() {
     local candidate
     if [ -n "${MININET:-}" ]; then printf '%s' "$MININET"; return; fi
@@ -121,7 +122,7 @@ find_mininet() {
     done
 }
 
-# Installs from a copy, so that nothing is built in somebody's checkout. Both import themselves while they are set up, so
+# Installs from a copy, so that nothing is built in the user's checkout. Both import themselves while they are set up, so
 # they are built with what is installed, not in isolation.
 pip_install_copy() {
     local source=$1
@@ -137,7 +138,7 @@ pip_install_copy() {
     scratch=
 }
 
-# What Mininet-WiFi calls: Debian's packages as root; mnexec goes into the environment.
+# The programs that Mininet-WiFi calls: Debian's packages, as root; mnexec goes into the environment.
 install_mininet_wifi_programs() {
     local entry packages=
     command -v apt-get >/dev/null 2>&1 || { say "Mininet-WiFi needs Debian or Ubuntu: there is no apt-get here"; return 1; }
@@ -170,7 +171,7 @@ fetch_mnexec() {
     [ -x "$venv/bin/mnexec" ] || { say "mnexec is missing: apt-get update, or apt-get install mininet (as root)"; return 1; }
 }
 
-# For the suite: continuous integration gets everything, others are told.
+# For the suite: continuous integration installs everything, a user is told what is missing.
 offer_guest_packages() {
     local packages
     if [ "${CI:-}" = true ] && [ "$(id -u)" = 0 ] && [ -e /etc/debian_version ]; then
@@ -187,6 +188,7 @@ run_suite() {
     ruff check .
     ruff format --check --quiet .
     mypy
+    lint-imports --no-cache --no-logo
     exec python -m pytest -n auto --dist loadgroup "$@"
 }
 
@@ -196,7 +198,7 @@ if [ "${1:-}" = test ]; then
     shift
     offer_guest_packages
     install dev '.[dev]'
-    # A checkout that is named is to be tested with.
+    # Tests use the checkout that is named.
     [ -z "${TESTBED_MININET_WIFI:-}" ] || install_mininet_wifi "$TESTBED_MININET_WIFI"
     run_suite "$@"
 fi

@@ -8,7 +8,7 @@ PROJECT = Path(__file__).resolve().parent.parent
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--rewrite", action="store_true", help="write golden transcripts anew; read the diff")
+    parser.addoption("--rewrite", action="store_true", help="write golden transcripts again; read the diff")
 
 
 def pytest_terminal_summary(terminalreporter) -> None:  # the type is pytest's own and private
