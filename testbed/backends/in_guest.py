@@ -8,7 +8,6 @@ from __future__ import annotations
 import atexit
 import json
 import sys
-import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from testbed.errors import BackendError, InputError, TestbedError
 from testbed.files import write_json
 from testbed.guest.host import Guest
 from testbed.progress import AS_LINES, Report
-from testbed.scenario.loader import write_scenario
 from testbed.scenario.schema import Scenario
 
 _SENT, _RUNS = "/tmp/sent", "/tmp/runs"
@@ -55,9 +53,7 @@ def run_in_guest(
     """
     guest = guest or shared_guest()
     errors, printed = _ErrorStream(report, is_shown=is_interactive), bytearray()
-    with tempfile.TemporaryDirectory(prefix="testbed-") as name:
-        write_scenario(scenario, Path(name))
-        guest.send({_SENT: Path(name)})
+    guest.send(_files(scenario))
     try:
         code = guest.run(
             ["testbed", "run", f"{_SENT}/scenario.yaml", "--out", _RUNS, "--json", *options],
@@ -75,6 +71,16 @@ def run_in_guest(
     path = out / Path(json.loads(printed)["run_dir"]).name
     _complete(path / "meta.json", guest)
     return path
+
+
+def _files(scenario: Scenario) -> dict[str, Path | bytes]:
+    """The scenario and its trace, as files of the guest. Nothing is written here that a kill could leave behind."""
+    files: dict[str, Path | bytes] = {}
+    trace = scenario.trace_file
+    if trace is not None:
+        files[f"{_SENT}/{trace.name}"] = trace
+        scenario = scenario.with_trace_file(trace.name)
+    return {**files, f"{_SENT}/scenario.yaml": scenario.to_yaml().encode()}
 
 
 def _complete(meta: Path, guest: Guest) -> None:

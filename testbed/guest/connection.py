@@ -59,14 +59,20 @@ class Connection:
             self._frames.feed(data)
         return found
 
-    def put(self, files: Mapping[str, Path]) -> None:
-        """Copy files and folders of the host into the guest, each to the path that is its key."""
+    def put(self, files: Mapping[str, Path | bytes]) -> None:
+        """Copy files and folders of the host, or the bytes of a file, into the guest; the keys are the paths there."""
         for source in files.values():
-            source.stat()  # an error here leaves the connection usable
+            if isinstance(source, Path):
+                source.stat()  # an error here leaves the connection usable
         self.say(message(do="put"))
         with tarfile.open(fileobj=_Outgoing(self), mode="w|", format=tarfile.PAX_FORMAT) as archive:
             for path, source in files.items():
-                archive.add(source, path.lstrip("/"))
+                if isinstance(source, Path):
+                    archive.add(source, path.lstrip("/"))
+                else:
+                    entry = tarfile.TarInfo(path.lstrip("/"))
+                    entry.size = len(source)
+                    archive.addfile(entry, io.BytesIO(source))
         self.say(frame(DATA, b""))
         error = self.answer()["error"]
         if error:

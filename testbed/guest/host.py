@@ -125,8 +125,8 @@ class Guest:
             raise GuestTimeout(f"{argv[0]}: took longer than {timeout_s:g} s in the guest and was ended")
         return code
 
-    def send(self, files: Mapping[str, Path]) -> None:
-        """Copy files and folders of the host into the guest, each to the path that is its key."""
+    def send(self, files: Mapping[str, Path | bytes]) -> None:
+        """Copy files and folders of the host, or the bytes of a file, into the guest; the keys are the paths there."""
         self._connection.put({str(PurePosixPath(WORK, path)): source for path, source in files.items()})
 
     def bring(self, path: str, folder: Path, *, must_exist: bool = True) -> None:
