@@ -52,6 +52,13 @@ class Status(Enum):
 REMAINDER, WAITING, CRITICAL = Status
 
 
+class Shares(Enum):
+    """What an algorithm shares out, so that no more than `capacity` are inside."""
+
+    TOKENS = "tokens"  # conserved: each is held by a node or carried by one message
+    PERMISSIONS = "permissions"  # given anew for every request; no node holds anything
+
+
 class Needs(Enum):
     """What an algorithm asks of the layer below it."""
 
@@ -87,6 +94,7 @@ class Agent:
     """Base of every algorithm: one instance is the mutual exclusion process of one node."""
 
     needs: ClassVar[Needs] = Needs.LINKS
+    shares: ClassVar[Shares] = Shares.TOKENS
     assumes_connected: ClassVar[bool] = True
     """Whether the paper assumes that the network is never partitioned."""
     never_rests: ClassVar[bool] = False
@@ -114,19 +122,24 @@ class Agent:
     def initial(cls, graph: Graph, parameters: Any) -> list[Any]:
         """What every node starts with: its height or its place in the tree, its neighbours, its tokens.
 
-        The result holds one value per node, which `start` turns into an agent.
+        The result holds one value per node, which `start` turns into an agent. By default it is the numbers of all
+        other nodes: enough for an algorithm that starts from its number and its peers.
         """
-        raise NotImplementedError(f"{cls.__name__} must say how it starts")
+        return [tuple(peer for peer in range(len(graph)) if peer != node) for node in range(len(graph))]
 
     @classmethod
-    def blank(cls, node: int, parameters: Any) -> Any:
-        """What a node starts with that restarts after a crash: no neighbours, no tokens, no memory."""
-        raise NotImplementedError(f"{cls.__name__} must say how a node starts empty")
+    def blank(cls, node: int, initial: Any, parameters: Any) -> Any:
+        """What a node starts with that restarts after a crash: no neighbours, no tokens, no memory.
+
+        By default what it started with at time 0, `initial`.
+        """
+        return initial
 
     @classmethod
     def start(cls, node: int, initial: Any, parameters: Any, rng: Random) -> Self:
-        """An agent for `node` from its entry of `initial(...)`."""
-        raise NotImplementedError(f"{cls.__name__} must be able to start")
+        """An agent for `node` from its entry of `initial(...)`; by default `cls(node, initial)`."""
+        make: Callable[[int, Any], Self] = cls
+        return make(node, initial)
 
     @classmethod
     def without_links(cls, initial: Any) -> Any:
@@ -227,7 +240,13 @@ class Agent:
     @property
     def units(self) -> int:
         """Tokens, or units, that this node holds, those in use by its own critical section included."""
-        raise NotImplementedError
+        if self.shares is Shares.PERMISSIONS:
+            return 0
+        raise NotImplementedError(f"{type(self).__name__} shares tokens, and must say how many a node holds")
+
+    def awaits(self) -> frozenset[int]:
+        """The nodes whose permission a waiting node still needs: what `awaited` holds, where there is such a thing."""
+        return frozenset(getattr(self, "awaited", ()))
 
     def state(self) -> tuple[Any, ...]:
         """Everything the agent knows as one canonical hashable tuple, its random generator included."""

@@ -112,7 +112,7 @@ class KReverseLink(PacedAgent):
         return [Initial(heights[i], tuple(heights[j] for j in graph[i]), int(i < k)) for i in range(n)]
 
     @classmethod
-    def blank(cls, node: int, parameters: Any) -> Initial:
+    def blank(cls, node: int, initial: Any, parameters: Any) -> Initial:
         """A node that restarts knows no neighbour."""
         return Initial((0, 0, node), (), 0)
 

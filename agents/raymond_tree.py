@@ -78,7 +78,7 @@ class RaymondTree(Agent):
         return parameters.permuted
 
     @classmethod
-    def blank(cls, node: int, parameters: Any) -> int:
+    def blank(cls, node: int, initial: Any, parameters: Any) -> int:
         """Raymond's recovery asks the neighbours; a node that comes back here takes node 0 for the holder."""
         return 0 if node else 1
 

@@ -5,6 +5,7 @@ from agents.krl import KReverseLink
 from agents.krlf import KReverseLinkForwarding
 from agents.krlf_adaptive import KReverseLinkAdaptive
 from agents.raymond_tree import RaymondTree
+from agents.ricart_agrawala import RicartAgrawala
 from agents.rl import ReverseLink
 
 ALGORITHMS: dict[str, type[Agent]] = {
@@ -13,4 +14,5 @@ ALGORITHMS: dict[str, type[Agent]] = {
     "krl": KReverseLink,
     "krlf": KReverseLinkForwarding,
     "krlf-adaptive": KReverseLinkAdaptive,
+    "ricart-agrawala": RicartAgrawala,
 }

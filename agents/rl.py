@@ -91,7 +91,7 @@ class ReverseLink(PacedAgent):
         return [Initial(heights[i], tuple(heights[j] for j in graph[i]), i == 0) for i in range(len(graph))]
 
     @classmethod
-    def blank(cls, node: int, parameters: Any) -> Initial:
+    def blank(cls, node: int, initial: Any, parameters: Any) -> Initial:
         """A node that restarts knows no neighbour; it raises its height as soon as it finds itself a sink."""
         return Initial((0, 0, node), (), False)
 

@@ -17,7 +17,8 @@ from analysis.batched import (
     Step,
     StepListener,
 )
-from analysis.checks import BATCHED_CHECKS, CHECKS, Check
+from analysis.check import Check
+from analysis.checks import BATCHED_CHECKS, CHECKS
 from analysis.dispatch import Fan, defines, heeds
 from analysis.events import KINDS, LEVELS
 from analysis.listener import Listener, method_name
@@ -61,8 +62,8 @@ class EventAudit(Audit):
         self._start_judges, self._start_others = Fan(*self._judges).start, Fan(*others).start
 
     def start(self, t: int, node: None, version: int, trace: str, needs: str, over_radio: bool, assumes_connected: bool,
-              capacity: int, warmup: int, units: list[int], links: list[list[int]]) -> None:  # fmt: skip
-        network = (needs, over_radio, assumes_connected, capacity, warmup, units, links)
+              shares: str, capacity: int, warmup: int, units: list[int], links: list[list[int]]) -> None:  # fmt: skip
+        network = (needs, over_radio, assumes_connected, shares, capacity, warmup, units, links)
         self._start_judges(t, node, version, LEVELS[-1], *network)
         self._start_others(t, node, version, trace, *network)
 

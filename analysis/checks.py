@@ -1,99 +1,20 @@
-"""Verdicts: what must hold in every run, checked event by event, on line and from a log alike.
-
-Each check listens to one repetition. A check that fails keeps the first offending events. If the log does not hold the
-events that a check needs, its verdict is `not checked`, never `ok`.
-"""
+"""The checks: what must hold in every run, checked event by event, on line and from a log alike."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any
 
 from agents.contract import TICKS
 from analysis.batched import ENTERED, REQUESTED, SENT, Move, MoveListener, Step, StepListener
-from analysis.events import SESSION, supports
-from analysis.listener import Listener
+from analysis.check import Check, Declared
+from analysis.events import SESSION
 
-OK, FAILED, NOT_CHECKED = "ok", "failed", "not checked"
-MAX_OFFENDERS = 5
+PERMISSIONS = "permissions"
+"""What an algorithm shares whose nodes hold nothing."""
 INJECTED = ("fault", "crash")
 """Reasons for a lost message that are no offence: the scenario asked for it."""
-
-
-@dataclass
-class Verdict:
-    """What a check says of a run, with the first offending events if it failed."""
-
-    verdict: str
-    detail: str = ""
-    offenders: list[str] = field(default_factory=list)
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {"verdict": self.verdict, "detail": self.detail, "offenders": self.offenders}
-
-
-class NetworkNeeds(NamedTuple):
-    """What the algorithm asks of the network, and what its links are, from the start of the log."""
-
-    needs: str
-    over_radio: bool
-    assumes_connected: bool
-
-
-class Check(Listener):
-    """Base of the checks."""
-
-    name: ClassVar[str]
-    needs_kind: ClassVar[str]
-    """A kind of event without which the check cannot be made."""
-    needs_stop: ClassVar[bool] = False
-    """Whether the verdict can be `ok` only for a run that came to its end."""
-
-    def __init__(self) -> None:
-        self.offenders: list[str] = []
-        self.offences = 0
-        self.trace: str | None = None
-        self.stopped = False
-
-    def start(self, t: int, node: None, version: int, trace: str, needs: str, over_radio: bool, assumes_connected: bool,
-              capacity: int, warmup: int, units: list[int], links: list[list[int]]) -> None:  # fmt: skip
-        self.trace = trace
-        self.begin(NetworkNeeds(needs, over_radio, assumes_connected), capacity, units, links)
-
-    def begin(self, network: NetworkNeeds, capacity: int, units: list[int], links: list[list[int]]) -> None:
-        """Take the facts of the start event."""
-
-    def stop(self, t: int, node: None, reason: str, units: list[int]) -> None:
-        self.stopped = True
-        self.end(t, reason, units)
-
-    def end(self, t: int, reason: str, units: list[int]) -> None:
-        """Check what can be checked only at the end."""
-
-    def offend(self, t: int, what: str) -> None:
-        """Note an offence."""
-        self.offences += 1
-        if len(self.offenders) < MAX_OFFENDERS:
-            self.offenders.append(f"t={t / TICKS:g}: {what}")
-
-    def verdict(self) -> Verdict:
-        """What the check says of the events so far."""
-        if self.trace is None:
-            return Verdict(NOT_CHECKED, "the log has no start")
-        if not supports(self.trace, self.needs_kind):
-            return Verdict(NOT_CHECKED, f"trace level {self.trace} does not hold what it needs")
-        if self.offences:
-            return Verdict(FAILED, f"{self.offences} offence{'s' * (self.offences > 1)}", self.offenders)
-        if self.needs_stop and not self.stopped:
-            return Verdict(NOT_CHECKED, "the run did not come to its end")
-        return Verdict(OK, self.remark())
-
-    def remark(self) -> str:
-        """What a reader should know of a check that passed."""
-        return ""
 
 
 class Safety(StepListener, Check):
@@ -109,7 +30,7 @@ class Safety(StepListener, Check):
         self.inside: dict[int, int] = {}
         self.in_use = self.peak = 0
 
-    def begin(self, network: NetworkNeeds, capacity: int, units: list[int], links: list[list[int]]) -> None:
+    def begin(self, declared: Declared, capacity: int, units: list[int], links: list[list[int]]) -> None:
         self.capacity = capacity
 
     def take_steps(self, steps: Iterable[Step]) -> None:
@@ -166,7 +87,10 @@ class Conservation(MoveListener, Check):
         self.total = self.lost_units = 0
         self.crashed: set[int] = set()
 
-    def begin(self, network: NetworkNeeds, capacity: int, units: list[int], links: list[list[int]]) -> None:
+    def begin(self, declared: Declared, capacity: int, units: list[int], links: list[list[int]]) -> None:
+        if declared.shares == PERMISSIONS:
+            self.not_applicable = "permissions are not conserved"
+            return
         self.held = list(units)
         self.total = sum(units)
         if self.total != capacity:
@@ -208,6 +132,8 @@ class Conservation(MoveListener, Check):
             self.lost_units += units
 
     def crash(self, t: int, node: int, units: int) -> None:
+        if self.not_applicable:
+            return
         if units != self.held[node]:
             self.offend(t, f"node {node} crashes with {units} units; by its messages it holds {self.held[node]}")
         self.held[node] = 0
@@ -215,6 +141,8 @@ class Conservation(MoveListener, Check):
         self.crashed.add(node)
 
     def end(self, t: int, reason: str, units: list[int]) -> None:
+        if self.not_applicable:
+            return
         for node, (says, holds) in enumerate(zip(units, self.held, strict=True)):
             if says != holds:
                 self.offend(t, f"node {node} says it holds {says} units; by its messages it holds {holds}")
@@ -230,7 +158,8 @@ class Starvation(StepListener, Check):
 
     An algorithm that addresses any node may depend on a node that it cannot reach, wherever the units are. So may an
     algorithm that assumes a connected network, over radio links: they do not fall before both ends agree. For these
-    algorithms, a partition at the end is an excuse.
+    algorithms, a partition at the end is an excuse. Where permissions are shared, units excuse nothing, and a crash of
+    another node excuses only the requests that wait for its permission.
     """
 
     name = "starvation"
@@ -242,11 +171,15 @@ class Starvation(StepListener, Check):
         self.waiting: dict[int, int] = {}
         self.excuses: dict[str, int] = {}
         self.accounted: set[int] = set()
-        self.needs_all = False
+        self.needs_all = self.shares_permissions = False
+        self.awaited: dict[int, list[int]] = {}  # of requests pending at the end: whose permission they need
+        self.crashed_at: dict[int, int] = {}  # when a node crashed last
+        self.down: set[int] = set()
         self.components = 1
 
-    def begin(self, network: NetworkNeeds, capacity: int, units: list[int], links: list[list[int]]) -> None:
-        self.needs_all = network.needs == "any node" or (network.over_radio and network.assumes_connected)
+    def begin(self, declared: Declared, capacity: int, units: list[int], links: list[list[int]]) -> None:
+        self.shares_permissions = declared.shares == PERMISSIONS
+        self.needs_all = declared.needs == "any node" or (declared.over_radio and declared.assumes_connected)
 
     def partition(self, t: int, node: None, parts: int, cut_off: list[int]) -> None:
         self.components = parts
@@ -263,21 +196,38 @@ class Starvation(StepListener, Check):
         self.waiting[node] = t
 
     def crash(self, t: int, node: int, units: int) -> None:
+        self.crashed_at[node] = t
+        self.down.add(node)
         if self.waiting.pop(node, None) is not None:
             self._excuse("node crashed")
+
+    def restart(self, t: int, node: int, incarnation: int) -> None:
+        self.down.discard(node)
+
+    def awaits(self, t: int, node: int, peers: list[int]) -> None:
+        self.awaited[node] = peers
 
     def pending(self, t: int, node: int, since: int, alive: bool, component: int, component_units: int) -> None:
         self.accounted.add(node)
         if not alive:
             if node in self.waiting:
                 self._excuse("node crashed")
-        elif component_units == 0:
+        elif not self.shares_permissions and component_units == 0:
             self._excuse("component holds no unit")
+        elif self._waits_for_a_crash(node, since):
+            self._excuse("waits for a node that crashed")
         elif self.needs_all and self.components > 1:
             self._excuse("network partitioned")
         else:
             what = f"node {node} still waits since t={since / TICKS:g}"
-            self.offend(t, f"{what}; its component of {component} holds {component_units} units")
+            why = f"its component of {component} holds {component_units} units"
+            if self.shares_permissions:
+                why = f"for the permission of {self.awaited.get(node, [])}"
+            self.offend(t, f"{what}; {why}")
+
+    def _waits_for_a_crash(self, node: int, since: int) -> bool:
+        """Whether a request needs the permission of a node that is down, or has crashed since and forgotten it."""
+        return any(peer in self.down or self.crashed_at.get(peer, -1) >= since for peer in self.awaited.get(node, ()))
 
     def end(self, t: int, reason: str, units: list[int]) -> None:
         for node in sorted(set(self.waiting) - self.accounted):
@@ -304,8 +254,8 @@ class Order(Check):
         self.flying: dict[tuple[int, int], deque[int]] = {}  # (sender, receiver) -> ids in transit
         self.fallen: dict[tuple[int, int], tuple[int, deque[int]]] = {}  # links that fell with ids in transit, and when
 
-    def begin(self, network: NetworkNeeds, capacity: int, units: list[int], links: list[list[int]]) -> None:
-        self.over_links = network.needs == "links" and not network.over_radio
+    def begin(self, declared: Declared, capacity: int, units: list[int], links: list[list[int]]) -> None:
+        self.over_links = declared.needs == "links" and not declared.over_radio
         for a, b in links:
             self.flying[a, b] = deque()
             self.flying[b, a] = deque()
@@ -381,15 +331,3 @@ class OrderOnLine(Check):
 
 CHECKS: tuple[type[Check], ...] = (Safety, Conservation, Starvation, Order)
 BATCHED_CHECKS: tuple[type[Check], ...] = (Safety, Conservation, Starvation, OrderOnLine)
-
-
-def combine(verdicts: list[dict[str, Any]]) -> dict[str, Any]:
-    """One verdict over repetitions: failed if any failed, not checked if any was not, else ok."""
-    for wanted in (FAILED, NOT_CHECKED):
-        bad = [(rep, one) for rep, one in enumerate(verdicts) if one["verdict"] == wanted]
-        if bad:
-            offenders = [f"repetition {rep}: {line}" for rep, one in bad for line in one["offenders"]]
-            detail = f"{bad[0][1]['detail']} (in {len(bad)} of {len(verdicts)} repetitions)"
-            return Verdict(wanted, detail, offenders[:MAX_OFFENDERS]).as_dict()
-    details = list(dict.fromkeys(one["detail"] for one in verdicts))
-    return Verdict(OK, "; ".join(details[:3])).as_dict()

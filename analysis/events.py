@@ -22,6 +22,7 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
             "needs",
             "over_radio",
             "assumes_connected",
+            "shares",
             "capacity",
             "warmup",
             "units",
@@ -29,6 +30,7 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "stop": ("metrics", ("reason", "units")),
+    "awaits": ("metrics", ("peers",)),
     "pending": ("metrics", ("since", "alive", "component", "component_units")),
     "frames": ("metrics", ("type", "count", "bytes")),
     "lateness": ("metrics", ("medium_ms",)),
@@ -54,6 +56,7 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
 - `start.needs` is what the algorithm addresses, "links" (neighbours) or "any node"; `over_radio` says whether link
   layers find the links, `assumes_connected` whether the algorithm's paper assumes a connected network.
 - `start.units` and `stop.units` list what every node holds.
+- `awaits`: the nodes whose permission a pending request needs, where permissions are shared; before its `pending`.
 - `pending` is a request still pending at the end: whether its node runs, how many nodes its component has, and how many
   units that component holds.
 - `partition` comes whenever the network's components change: how many there are (`parts`), and which nodes can reach no

@@ -21,6 +21,7 @@ class Listener:
         needs: str,
         over_radio: bool,
         assumes_connected: bool,
+        shares: str,
         capacity: int,
         warmup: int,
         units: list[int],
@@ -33,6 +34,9 @@ class Listener:
 
     def pending(self, t: int, node: int, since: int, alive: bool, component: int, component_units: int) -> None:
         """A request is still pending at the end."""
+
+    def awaits(self, t: int, node: int, peers: list[int]) -> None:
+        """A request that is pending at the end needs the permission of these nodes; comes before its `pending`."""
 
     def frames(self, t: int, node: None, type: str, count: int, bytes: int) -> None:
         """So many frames of a type went over the air since the warmup, those with messages and all others."""

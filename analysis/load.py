@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.audit import Audit
-from analysis.checks import combine
+from analysis.check import combine
 from analysis.events import KINDS, LEVELS, VERSION
 from analysis.listener import Listener, method_name
 from analysis.metrics import summarise

@@ -45,7 +45,7 @@ class Metrics(StepListener):
         self._busy_ticks = self._used_ticks = 0  # time that any unit was in use, and units times time
 
     def start(self, t: int, node: None, version: int, trace: str, needs: str, over_radio: bool, assumes_connected: bool,
-              capacity: int, warmup: int, units: list[int], links: list[list[int]]) -> None:  # fmt: skip
+              shares: str, capacity: int, warmup: int, units: list[int], links: list[list[int]]) -> None:  # fmt: skip
         self._trace = trace
         self._entries = [0] * len(units)
         self._begin = self._now = self._warmup = warmup

@@ -3,8 +3,12 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 PROJECT = Path(__file__).resolve().parent.parent
+
+settings.register_profile("suite", deadline=None)  # how long an example takes says more of the machine than of the code
+settings.load_profile("suite")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -102,8 +102,8 @@ class Repetition:
         scenario, choice = self.scenario, self.scenario.algorithm
         listener.start(
             0, None, VERSION, scenario.trace, choice.agent.needs.value, isinstance(scenario.links, RadioChoice),
-            choice.agent.assumes_connected, choice.agent.capacity(choice.parameters), to_ticks(scenario.warmup), units,
-            links,
+            choice.agent.assumes_connected, choice.agent.shares.value, choice.agent.capacity(choice.parameters),
+            to_ticks(scenario.warmup), units, links,
         )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.checks import FAILED, NOT_CHECKED
+from analysis.check import FAILED, NOT_CHECKED
 from analysis.load import Run, load_run
 from analysis.tables import metrics_table, runs_table
 from testbed.errors import InputError

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis import stats
-from analysis.checks import FAILED, NOT_CHECKED, combine
+from analysis.check import FAILED, NOT_CHECKED, combine
 from analysis.metrics import summarise
 from testbed.backends.registry import usable_backend
 from testbed.experiments.measure import RepetitionJob, run_job

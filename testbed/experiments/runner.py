@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.checks import FAILED, combine
+from analysis.check import FAILED, combine
 from analysis.metrics import summarise
 from testbed.backends.base import Backend, RunOptions
 from testbed.errors import TestbedError

@@ -12,8 +12,10 @@ from testbed.network.interfaces import PartitionSource
 class Partitions:
     """Reports to a backend and its listener that the components have changed, when the backend calls `update`."""
 
-    def __init__(self, source: PartitionSource) -> None:
+    def __init__(self, source: PartitionSource, *, has_units: bool) -> None:
+        """`has_units`: whether nodes hold units; without any, no node is cut off from them."""
         self._source = source
+        self._has_units = has_units
         self._reported: tuple[int, frozenset[int]] = (1, frozenset())
 
     def update(self) -> None:
@@ -24,7 +26,7 @@ class Partitions:
             for members in components.members.values()
             if (nodes := [node for node in members if source.is_present(node)])
         ]
-        supplied = self._components_with_units()
+        supplied = self._components_with_units() if self._has_units else set(components.members)
         cut_off = frozenset(node for nodes in present if components.label[nodes[0]] not in supplied for node in nodes)
         if (len(present), cut_off) != self._reported:
             self._reported = (len(present), cut_off)

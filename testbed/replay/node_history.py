@@ -195,6 +195,7 @@ class _NodeReader(Listener):
         needs: str,
         over_radio: bool,
         assumes_connected: bool,
+        shares: str,
         capacity: int,
         warmup: int,
         units: list[int],

@@ -48,7 +48,7 @@ class InitialState:
     def restarted(self, node: int) -> Agent:
         """The agent of a node that restarts after a crash."""
         with self._starting():
-            return self._start(node, self._algorithm.blank(node, self._parameters))
+            return self._start(node, self._algorithm.blank(node, self.starts[node], self._parameters))
 
     def _start(self, node: int, start: Any) -> Agent:
         return self._algorithm.start(node, start, self._parameters, self._streams.of("agent", node))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from agents.contract import Shares
 from testbed.backends.registry import find_backend
 from testbed.backends.rules import first_refusal
 from testbed.durations import to_ticks
@@ -138,6 +139,9 @@ def _check_fault(scenario: Scenario, fault: FaultSection, key: str) -> None:
     if scenario.duration is not None and fault.at > scenario.duration:
         allowed = f"at most duration, {scenario.duration:g}"
         raise found_instead(f"{fault.at:g}", allowed, key=f"{key}.at")
+    if fault.holder and scenario.algorithm.agent.shares is Shares.PERMISSIONS:
+        allowed = f"a node by its number: {scenario.algorithm.name} shares permissions, which no node holds"
+        raise found_instead("holder", allowed, key=f"{key}.holder")
     if fault.kind == "lose" and not isinstance(scenario.links, IdealChoice):
         allowed = "with ideal links only: over radio links, what is lost is sent again"
         raise found_instead("lose", allowed, key=f"{key}.kind")

@@ -44,8 +44,11 @@ def _known_checks(value: Any) -> Any:
     return value
 
 
+ExpectedVerdict = Literal["ok", "failed", "not checked", "not applicable"]
+
+
 class Expect(Section):
     """What must hold for the run to pass. A check that is not named must not fail."""
 
-    checks: Annotated[dict[str, Literal["ok", "failed", "not checked"]], BeforeValidator(_known_checks)] = Field({})
+    checks: Annotated[dict[str, ExpectedVerdict], BeforeValidator(_known_checks)] = Field({})
     metrics: Annotated[dict[str, dict[str, Bound]], BeforeValidator(_known_metrics)] = Field({})

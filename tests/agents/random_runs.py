@@ -59,12 +59,15 @@ def draw_scenario(seed: int, **fixed: Any) -> Scenario:
     return Scenario.model_validate({**data, **fixed})
 
 
+PASSED = ("ok", "not applicable")
+
+
 def run_once(seed: int, **fixed: Any) -> Run:
     """Draw a scenario, run it, judge it."""
     scenario = draw_scenario(seed, **fixed)
     audit = BatchedAudit()
     Simulation(scenario, Streams(scenario.seed, 0), audit).run_all(lambda share: None)
-    failures = {name: one["offenders"] for name, one in audit.verdicts().items() if one["verdict"] != "ok"}
+    failures = {name: one["offenders"] for name, one in audit.verdicts().items() if one["verdict"] not in PASSED}
     return Run(seed, scenario, audit.metrics(), failures)
 
 

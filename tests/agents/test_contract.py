@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import agents
 from agents.codec import Codec
-from agents.contract import ONE_UNIT, Agent, Needs, Status
+from agents.contract import ONE_UNIT, Agent, Needs, Shares, Status
 from agents.errors import MisuseError, PeerError
 from agents.message import HEADER_WORDS, Message, fixed_words
 from agents.outputs import Send
@@ -21,6 +21,7 @@ from agents.registry import ALGORITHMS
 from agents.rl import Request, Token
 from analysis.audit import BatchedAudit
 from testbed.backends.sim.simulation import Simulation
+from testbed.network.graph import complete
 from testbed.randomness import Streams
 from testbed.scenario.schema import Scenario
 
@@ -49,6 +50,9 @@ def test_initial_units_are_the_capacity(name):
     """As many units at the start as may be in use."""
     world = simulation(name)
     choice = world.scenario.algorithm
+    if choice.agent.shares is Shares.PERMISSIONS:
+        assert not any(agent.units for agent in world.driver.agents.values())
+        return
     assert sum(agent.units for agent in world.driver.agents.values()) == choice.agent.capacity(choice.parameters)
 
 
@@ -134,6 +138,8 @@ def test_misuse_changes_nothing(name):
 @every_algorithm
 def test_a_returned_token_is_never_dropped_in_silence(name):
     """What carries units is taken back or refused aloud."""
+    if ALGORITHMS[name].shares is Shares.PERMISSIONS:
+        pytest.skip("it has no tokens")
     world = simulation(name)
     token = next(message for message in messages_of(world) if message.units)
     agent = next(one for one in world.driver.agents.values() if one.status is Status.REMAINDER and not one.units)
@@ -149,8 +155,10 @@ def test_a_returned_token_is_never_dropped_in_silence(name):
 @every_algorithm
 def test_a_blank_agent_holds_nothing(name):
     """A node that comes back from a crash brings no units."""
-    choice = simulation(name).scenario.algorithm
-    agent = choice.agent.start(4, choice.agent.blank(4, choice.parameters), choice.parameters, Random(0))
+    scenario = simulation(name).scenario
+    choice, graph = scenario.algorithm, complete(scenario.nodes).adjacency()
+    initial = choice.agent.initial(graph, choice.parameters)[4]
+    agent = choice.agent.start(4, choice.agent.blank(4, initial, choice.parameters), choice.parameters, Random(0))
     assert agent.units == 0
     assert agent.node == 4
 

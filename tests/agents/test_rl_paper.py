@@ -472,7 +472,7 @@ def test_heights_by_distance_mark_what_cannot_be_reached():
 
 def test_a_blank_node_joins_like_a_new_one():
     """A node that comes back empty learns its neighbours by LinkInfo and is raised until it has a way out."""
-    agent = ReverseLink(5, ReverseLink.blank(5, None))
+    agent = ReverseLink(5, ReverseLink.blank(5, None, None))
     agent.on_request(ONE_UNIT)
     assert sends(agent) == [], "no neighbour to ask yet"
     agent.on_link_up(1)

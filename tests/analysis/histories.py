@@ -24,6 +24,7 @@ def start(
     needs: str = "links",
     over_radio: bool = False,
     assumes_connected: bool = False,
+    shares: str = "tokens",
     capacity: int | None = None,
     warmup: float = 0,
     links: Sequence[Sequence[int]] = ((0, 1), (1, 2)),
@@ -31,7 +32,7 @@ def start(
 ) -> Event:
     """The first event: by default a line of three nodes, and node 0 holds the one unit."""
     capacity = sum(units) if capacity is None else capacity
-    network = (needs, over_radio, assumes_connected, capacity)
+    network = (needs, over_radio, assumes_connected, shares, capacity)
     return ("start", 0, None, version, trace, *network, int(warmup * TICKS), list(units), [*map(list, links)])
 
 

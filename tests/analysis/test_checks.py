@@ -5,20 +5,8 @@ from __future__ import annotations
 import pytest
 
 from analysis.audit import Audit, BatchedAudit
-from analysis.checks import (
-    CHECKS,
-    FAILED,
-    MAX_OFFENDERS,
-    NOT_CHECKED,
-    OK,
-    Check,
-    Conservation,
-    Order,
-    Safety,
-    Starvation,
-    Verdict,
-    combine,
-)
+from analysis.check import FAILED, MAX_OFFENDERS, NOT_CHECKED, OK, Check, Verdict, combine
+from analysis.checks import CHECKS, Conservation, Order, Safety, Starvation
 from analysis.events import SESSION
 from tests.analysis.histories import Event, feed, lost, pending, recv, request, returned, send, start, stop, visit
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from agents.contract import TICKS, Needs
+from agents.contract import TICKS, Needs, Shares
 from analysis.batched import BatchedListener
 from testbed.backends.repetition import Repetition
 from testbed.backends.sim.ideal_links import HopDelay, IdealLinks
@@ -63,7 +63,7 @@ class Simulation(EventQueue):
         self.move = self.transport.move
         self.changes = self._repetition.link_changes(self, self.links)
         self._plan_absences()
-        self.partitions = Partitions(self)
+        self.partitions = Partitions(self, has_units=scenario.algorithm.agent.shares is Shares.TOKENS)
         self._is_update_planned = False
         self.links.on_partition_change = self.driver.on_units_lost = self.update_partitions
         self.faults = Faults([section.fault() for section in scenario.faults], self)
@@ -249,6 +249,8 @@ class Simulation(EventQueue):
             units = sum(self.driver.agents[node].units for node in component if self.driver.is_alive(node))
             moving = (post for _, post in self.transport.in_transit() if post[1].units)
             units += sum(post[1].units for post in moving if {post[0].source, post[0].target} <= component)
+            if self.scenario.algorithm.agent.shares is Shares.PERMISSIONS:
+                self.listener.awaits(self.now, application.node, sorted(self.driver.agents[application.node].awaits()))
             self.listener.pending(self.now, application.node, application.since, True, len(component), units)
         held = [
             self.driver.agents[node].units if self.driver.is_alive(node) else 0 for node in range(self.scenario.nodes)

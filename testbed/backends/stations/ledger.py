@@ -67,7 +67,9 @@ class Holdings(Listener):
 class Ledger:
     """The state of the whole network, as it was at the time of the last event."""
 
-    def __init__(self, graph: Graph, units: list[int], absent: set[int], listener: Listener) -> None:
+    def __init__(
+        self, graph: Graph, units: list[int], absent: set[int], listener: Listener, *, has_units: bool = True
+    ) -> None:
         self.now = 0
         self.listener = listener
         self.links = Reachability(graph)
@@ -75,7 +77,7 @@ class Ledger:
         self.alive = set(range(len(units)))
         self.absent = absent
         self.cut_off: frozenset[int] = frozenset()
-        self.partitions = Partitions(self)
+        self.partitions = Partitions(self, has_units=has_units)
         self.links.on_partition_change = self.partitions.update
 
     def is_present(self, node: int) -> bool:

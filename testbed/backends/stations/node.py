@@ -119,6 +119,11 @@ class Node(RealTime):
         return self._driver.agents[self._node].units
 
     @property
+    def awaits(self) -> list[int]:
+        """The nodes whose permission the agent waits for."""
+        return sorted(self._driver.agents[self._node].awaits())
+
+    @property
     def dropped(self) -> dict[str, int]:
         """Datagrams that were dropped, by the reason."""
         return dict(self._stack.layer.dropped)

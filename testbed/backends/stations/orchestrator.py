@@ -16,7 +16,7 @@ from heapq import heappop
 from pathlib import Path
 from typing import Any
 
-from agents.contract import TICKS
+from agents.contract import TICKS, Shares
 from analysis.listener import Listener
 from testbed.backends.repetition import Repetition
 from testbed.backends.stations.clock import RunClock
@@ -66,7 +66,9 @@ class Orchestrator(EventQueue):
         self._spec = {"scenario": scenario.to_yaml(), "repetition": repetition, "folder": str(folder)}
         self._units = [self._repetition.agent(node).units for node in range(scenario.nodes)]
         self._links_at_start = [list(link) for link in self._repetition.graph.links()]
-        self._ledger = Ledger(self._repetition.graph, self._units, self._absent_at_start(), listener)
+        has_units = scenario.algorithm.agent.shares is Shares.TOKENS
+        absent = self._absent_at_start()
+        self._ledger = Ledger(self._repetition.graph, self._units, absent, listener, has_units=has_units)
         self._merger = LogMerger(self._ledger, listener)
         self._listener = listener
         self._clock: RunClock | None = None
@@ -218,6 +220,8 @@ class Orchestrator(EventQueue):
         for source, target, id, type, units in ledger.lost_to_crashes():
             listener.lost(now, source, target, id, type, units, "crash")
         for node, since in sorted(ledger.holdings.waiting.items()):
+            if self.scenario.algorithm.agent.shares is Shares.PERMISSIONS:
+                listener.awaits(now, node, self._ends.get(node, {}).get("awaits", []))
             listener.pending(now, node, since, node in ledger.alive, *ledger.component(node))
         self._log_frames()
         lateness = self._ends[MEDIUM]["lateness_ms"]

@@ -67,9 +67,8 @@ class Station(asyncio.DatagramProtocol):
         """Report, and exit."""
         self._log.flush()
         dropped = {**node.dropped, "from a stranger": self._strangers}
-        self._control.send(
-            {"end": {"units": node.units, "frames": node.frames, "bytes": node.bytes, "dropped": dropped}}
-        )
+        held = {"units": node.units, "awaits": node.awaits}
+        self._control.send({"end": {**held, "frames": node.frames, "bytes": node.bytes, "dropped": dropped}})
         self._end(0)
 
     def _report(self) -> None:

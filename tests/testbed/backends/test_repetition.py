@@ -37,6 +37,7 @@ def test_the_start_event_says_what_the_checks_need(
         "needs": needs,
         "over_radio": links == "radio",
         "assumes_connected": assumes_connected,
+        "shares": "tokens",
         "capacity": sum(units),
         "warmup": 2 * TICKS,
         "units": units,

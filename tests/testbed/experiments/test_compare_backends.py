@@ -14,7 +14,7 @@ import pytest
 from agents.registry import ALGORITHMS
 from agents.rl import ReverseLink
 from analysis.audit import BatchedAudit
-from analysis.checks import FAILED, NOT_CHECKED, OK
+from analysis.check import FAILED, NOT_CHECKED, OK
 from testbed.backends.base import Backend
 from testbed.backends.registry import BACKENDS, find_backend
 from testbed.backends.sim.simulation import Simulation

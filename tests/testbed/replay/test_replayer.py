@@ -195,7 +195,7 @@ def test_what_is_printed(invoke: Invoke, finished: Path) -> None:
 
 
 def replay_agent() -> ReverseLink:
-    return ReverseLink(3, ReverseLink.blank(3, None))
+    return ReverseLink(3, ReverseLink.blank(3, None, None))
 
 
 def test_json_is_one_document(invoke: Invoke, finished: Path) -> None:

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from agents.contract import Needs
+from agents.contract import Needs, Shares
 from agents.registry import ALGORITHMS
 from testbed.backends.sim.radio_links import SharedWire
 from testbed.cli.main import main
@@ -13,7 +13,7 @@ from testbed.link.frames import Hello
 from testbed.link.wire import Datagram, Junk, Wire
 from testbed.scenario.links import RadioChoice
 from testbed.scenario.schema import Scenario
-from tests.testbed.simulate import ALL_OK, Simulated, simulate
+from tests.testbed.simulate import ALL_OK, Simulated, all_ok, simulate
 
 OVER_LINKS = [name for name, agent in ALGORITHMS.items() if agent.needs is Needs.LINKS]
 every = pytest.mark.parametrize("name", list(ALGORITHMS))
@@ -58,8 +58,9 @@ def radio(name: str, base=RADIO, **keys) -> Simulated:
 def test_safe_and_live_at_twenty_per_cent_loss(name, seed):
     """Every registered algorithm over links: random waypoint, 20 % loss, duplicates, reordering."""
     run = radio(name, seed=seed)
-    assert run.verdicts == ALL_OK
-    assert run.audit.metrics()["entries"] > 50
+    assert run.verdicts == all_ok(name)
+    # Permissions of all nodes cannot be had while the network is partitioned, which it is for a while.
+    assert run.audit.metrics()["entries"] > (50 if ALGORITHMS[name].shares is Shares.TOKENS else 20)
     assert name not in OVER_LINKS or run.diary.of("link_down"), "links fall"
 
 
@@ -69,10 +70,10 @@ def test_links_are_found_before_the_load_starts(name):
     run = radio(name, LINE)
     assert run.diary.of("request")[0]["t"] >= 10.0
     assert name not in OVER_LINKS or run.diary.of("link_up")[0]["t"] < 10.0
-    assert run.verdicts == ALL_OK
+    assert run.verdicts == all_ok(name)
 
 
-@every
+@pytest.mark.parametrize("name", [name for name, agent in ALGORITHMS.items() if agent.shares is Shares.TOKENS])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_holder_fault_waits_for_a_holder(name, seed):
     """Although it is not known when a unit in transit will arrive."""
@@ -93,7 +94,9 @@ def test_nodes_that_are_slow(name):
     faults += [{"at": 200.0, "kind": "crash", "node": 5}, {"at": 220.0, "kind": "restart", "node": 5}]
     delays = {"hop": 0.05, "send": 0.3, "receive": 0.6}
     run = radio(name, LINE, delays=delays, workload={"rate": 0.02}, faults=faults)
-    assert {**run.verdicts, "starvation": "ok"} == ALL_OK  # the crash may have taken a token, or the tree, with it
+    assert {**run.verdicts, "starvation": "ok"} == all_ok(
+        name
+    )  # the crash may have taken a token, or the tree, with it
     sent = {(one["node"], one["peer"], one["id"]): one["t"] for one in run.diary.of("send")}
     took = [one["t"] - sent[one["peer"], one["node"], one["id"]] for one in run.diary.of("recv")]
     assert 0.649 < min(took) < 0.75, "a hop or two, and then its time"
@@ -122,7 +125,7 @@ def test_a_partition_that_heals(name):
     faults = [{"at": 100.0, "kind": "cut", "node": 2, "peer": 3}, {"at": 180.0, "kind": "heal"}]
     run = radio(name, LINE, faults=faults)
     assert any(event["parts"] == 2 for event in run.diary.of("partition"))
-    assert run.verdicts == ALL_OK
+    assert run.verdicts == all_ok(name)
     assert [event for event in run.diary.of("enter") if event["t"] > 200]
 
 

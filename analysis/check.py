@@ -1,0 +1,110 @@
+"""What a check is: it listens to one repetition and gives a verdict.
+
+A check that fails keeps the first offending events; one whose events the log does not hold says `not checked`, never
+`ok`; one that means nothing for an algorithm, such as the conservation of permissions, says `not applicable`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+from agents.contract import TICKS
+from analysis.events import supports
+from analysis.listener import Listener
+
+OK, FAILED, NOT_CHECKED, NOT_APPLICABLE = "ok", "failed", "not checked", "not applicable"
+MAX_OFFENDERS = 5
+
+
+@dataclass
+class Verdict:
+    """What a check says of a run, with the first offending events if it failed."""
+
+    verdict: str
+    detail: str = ""
+    offenders: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"verdict": self.verdict, "detail": self.detail, "offenders": self.offenders}
+
+
+class Declared(NamedTuple):
+    """What the algorithm asks of the network, and what its links are, from the start of the log."""
+
+    needs: str
+    over_radio: bool
+    assumes_connected: bool
+    shares: str
+
+
+class Check(Listener):
+    """Base of the checks."""
+
+    name: ClassVar[str]
+    needs_kind: ClassVar[str]
+    """A kind of event without which the check cannot be made."""
+    needs_stop: ClassVar[bool] = False
+    """Whether the verdict can be `ok` only for a run that came to its end."""
+
+    def __init__(self) -> None:
+        self.offenders: list[str] = []
+        self.offences = 0
+        self.trace: str | None = None
+        self.stopped = False
+        self.not_applicable = ""
+        """Why the check means nothing for this algorithm, if it does not."""
+
+    def start(self, t: int, node: None, version: int, trace: str, needs: str, over_radio: bool, assumes_connected: bool,
+              shares: str, capacity: int, warmup: int, units: list[int], links: list[list[int]]) -> None:  # fmt: skip
+        self.trace = trace
+        self.begin(Declared(needs, over_radio, assumes_connected, shares), capacity, units, links)
+
+    def begin(self, declared: Declared, capacity: int, units: list[int], links: list[list[int]]) -> None:
+        """Take the facts of the start event."""
+
+    def stop(self, t: int, node: None, reason: str, units: list[int]) -> None:
+        self.stopped = True
+        self.end(t, reason, units)
+
+    def end(self, t: int, reason: str, units: list[int]) -> None:
+        """Check what can be checked only at the end."""
+
+    def offend(self, t: int, what: str) -> None:
+        """Note an offence."""
+        self.offences += 1
+        if len(self.offenders) < MAX_OFFENDERS:
+            self.offenders.append(f"t={t / TICKS:g}: {what}")
+
+    def verdict(self) -> Verdict:
+        """What the check says of the events so far."""
+        if self.trace is None:
+            return Verdict(NOT_CHECKED, "the log has no start")
+        if self.not_applicable:
+            return Verdict(NOT_APPLICABLE, self.not_applicable)
+        if not supports(self.trace, self.needs_kind):
+            return Verdict(NOT_CHECKED, f"trace level {self.trace} does not hold what it needs")
+        if self.offences:
+            return Verdict(FAILED, f"{self.offences} offence{'s' * (self.offences > 1)}", self.offenders)
+        if self.needs_stop and not self.stopped:
+            return Verdict(NOT_CHECKED, "the run did not come to its end")
+        return Verdict(OK, self.remark())
+
+    def remark(self) -> str:
+        """What a reader should know of a check that passed."""
+        return ""
+
+
+def combine(verdicts: list[dict[str, Any]]) -> dict[str, Any]:
+    """One verdict over repetitions: failed if any failed, not checked if any was not, else ok or not applicable."""
+    for wanted in (FAILED, NOT_CHECKED):
+        bad = [(rep, one) for rep, one in enumerate(verdicts) if one["verdict"] == wanted]
+        if bad:
+            offenders = [f"repetition {rep}: {line}" for rep, one in bad for line in one["offenders"]]
+            detail = f"{bad[0][1]['detail']} (in {len(bad)} of {len(verdicts)} repetitions)"
+            return Verdict(wanted, detail, offenders[:MAX_OFFENDERS]).as_dict()
+    if verdicts and all(one["verdict"] == NOT_APPLICABLE for one in verdicts):
+        return Verdict(NOT_APPLICABLE, verdicts[0]["detail"]).as_dict()
+    details = list(dict.fromkeys(one["detail"] for one in verdicts))
+    return Verdict(OK, "; ".join(details[:3])).as_dict()
