@@ -4,9 +4,11 @@ from agents.contract import Agent
 from agents.krl import KReverseLink
 from agents.krlf import KReverseLinkForwarding
 from agents.krlf_adaptive import KReverseLinkAdaptive
+from agents.naimi_trehel import NaimiTrehel
 from agents.raymond_tree import RaymondTree
 from agents.ricart_agrawala import RicartAgrawala
 from agents.rl import ReverseLink
+from agents.suzuki_kasami import SuzukiKasami
 
 ALGORITHMS: dict[str, type[Agent]] = {
     "rl": ReverseLink,
@@ -15,4 +17,6 @@ ALGORITHMS: dict[str, type[Agent]] = {
     "krlf": KReverseLinkForwarding,
     "krlf-adaptive": KReverseLinkAdaptive,
     "ricart-agrawala": RicartAgrawala,
+    "suzuki-kasami": SuzukiKasami,
+    "naimi-trehel": NaimiTrehel,
 }
