@@ -63,7 +63,8 @@ def test_only_neighbours_in_a_line_hear_each_other(attempt: Try, control_plane: 
     ]
     assert [got["cut"], got["healed"]] == [[], [[0, "healed"]]]
     frames = got["report"]["frames"]
-    assert frames["sent"]["data unicast"] == 4
+    # A kernel sends to a peer out of range only if it has heard it before the medium was there; that frame is lost.
+    assert frames["sent"]["data unicast"] - frames["lost"].get("out of reach", 0) == 4
     assert set(got["report"]["lateness_ms"]) == {"mean", "p50", "p95", "p99", "max"}
     assert got["pcap"] > 1000
 
