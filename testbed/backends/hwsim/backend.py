@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.listener import Listener
-from testbed.backends.base import Backend, Refusal, RunOptions
+from testbed.backends.base import Refusal, RunOptions
 from testbed.backends.hwsim.control_plane import missing_control
 from testbed.backends.hwsim.kernel import has_hwsim
 from testbed.backends.hwsim.names import MAX_NODES
 from testbed.backends.repetition import Repetition
+from testbed.backends.stations.backend import StationBackend
 from testbed.backends.stations.environment import StationEnvironment
 from testbed.backends.stations.processes import MEDIUM, Processes
 from testbed.guest.needs import missing as missing_for_guest
@@ -36,14 +35,13 @@ def runs_here() -> bool:
     return os.geteuid() == 0 and has_hwsim()
 
 
-class HwsimBackend(Backend):
+class HwsimBackend(StationBackend):
     """Every station is a process in a network namespace with a virtual radio."""
 
     name = "hwsim"
     summary = (
         "Linux's own Wi-Fi stack on virtual radios (mac80211_hwsim), real time; in a guest where the kernel has none"
     )
-    real_time = True
     routings = ("builtin", "babel", "batman")
     captures = ("air",)
     may_run_elsewhere = True
@@ -68,21 +66,9 @@ class HwsimBackend(Backend):
 
         return run_in_guest(scenario, out, report, *options.as_arguments())
 
-    def run_repetition(
-        self,
-        scenario: Scenario,
-        repetition: int,
-        listener: Listener,
-        report: Callable[[float], None],
-        folder: Path | None,
-        options: RunOptions,
-    ) -> None:
-        """Run one repetition, passing everything that happens to the listener."""
-        from testbed.backends.stations.orchestrator import Orchestrator
-
-        assert folder is not None, "stations write logs"
-        environment = HwsimEnvironment(folder / "air.pcap" if options.pcap else None)
-        Orchestrator(scenario, repetition, environment, listener, report, folder).run_all()
+    def environment(self, scenario: Scenario, folder: Path, options: RunOptions) -> StationEnvironment:
+        """What is around the stations in one repetition."""
+        return HwsimEnvironment(folder / "air.pcap" if options.pcap else None)
 
 
 def plan_medium(repetition: Repetition, pairs: list[tuple[int, int]], pcap: Path | None) -> Plan:

@@ -3,43 +3,30 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from analysis.listener import Listener
-from testbed.backends.base import Backend, RunOptions
+from testbed.backends.base import RunOptions
 from testbed.backends.repetition import Repetition
+from testbed.backends.stations.backend import StationBackend
 from testbed.backends.stations.environment import StationEnvironment
 from testbed.backends.stations.processes import MEDIUM, Processes
 from testbed.scenario.schema import Scenario
 
 
-class LoopbackBackend(Backend):
+class LoopbackBackend(StationBackend):
     """Every station is a process with a UDP socket on 127.0.0.1."""
 
     name = "loopback"
     summary = "real processes on UDP, a medium of our own between them, real time"
-    real_time = True
 
     def missing(self) -> str | None:
         """What this machine lacks; None if nothing."""
         return None if sys.platform == "linux" else "needs Linux"
 
-    def run_repetition(
-        self,
-        scenario: Scenario,
-        repetition: int,
-        listener: Listener,
-        report: Callable[[float], None],
-        folder: Path | None,
-        options: RunOptions,
-    ) -> None:
-        """Run one repetition, passing everything that happens to the listener."""
-        from testbed.backends.stations.orchestrator import Orchestrator
-
-        assert folder is not None, "stations write logs"
-        Orchestrator(scenario, repetition, LoopbackEnvironment(), listener, report, folder).run_all()
+    def environment(self, scenario: Scenario, folder: Path, options: RunOptions) -> StationEnvironment:
+        """What is around the stations in one repetition."""
+        return LoopbackEnvironment()
 
 
 class LoopbackEnvironment(StationEnvironment):

@@ -7,30 +7,27 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from analysis.listener import Listener
-from testbed.backends.base import Backend, RunOptions
+from testbed.backends.base import RunOptions
 from testbed.backends.hwsim.backend import TRANSPORT
 from testbed.backends.hwsim.self_test import hearing_at_the_start
 from testbed.backends.mininet_wifi.stations import attached
 from testbed.backends.repetition import Repetition
+from testbed.backends.stations.backend import StationBackend
 from testbed.backends.stations.environment import StationEnvironment
-from testbed.backends.stations.orchestrator import Orchestrator
 from testbed.backends.stations.processes import MEDIUM, Processes
 from testbed.errors import InputError
 from testbed.radio.radio import Radio
 from testbed.scenario.schema import Scenario
 
 
-class AttachedBackend(Backend):
+class AttachedBackend(StationBackend):
     """Runs agents in the namespaces of processes that are named on the command line. No scenario can name it."""
 
     name = "mininet-wifi"
     summary = "stations that an external script has built"
-    real_time = True
 
     def check(self, scenario: Scenario, options: RunOptions) -> None:
         """Refuse what only the external script could do."""
@@ -51,19 +48,9 @@ class AttachedBackend(Backend):
             raise InputError(f"--attach: found routing {scenario.routing}; allowed: {allowed}")
         super().check(scenario, RunOptions(options.pcap, options.cli))
 
-    def run_repetition(
-        self,
-        scenario: Scenario,
-        repetition: int,
-        listener: Listener,
-        report: Callable[[float], None],
-        folder: Path | None,
-        options: RunOptions,
-    ) -> None:
-        """Run one repetition, passing everything that happens to the listener."""
-        assert folder is not None, "stations write logs"
-        environment = AttachedEnvironment(options.attach, scenario.radio or Radio())
-        Orchestrator(scenario, repetition, environment, listener, report, folder).run_all()
+    def environment(self, scenario: Scenario, folder: Path, options: RunOptions) -> StationEnvironment:
+        """What is around the stations in one repetition."""
+        return AttachedEnvironment(options.attach, scenario.radio or Radio())
 
 
 class AttachedEnvironment(StationEnvironment):

@@ -7,12 +7,10 @@ radios, the same run happens in a guest that has them.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from analysis.listener import Listener
 from testbed.backends.base import Backend, RunOptions
 from testbed.backends.hwsim import babel
 from testbed.backends.hwsim.backend import TRANSPORT, plan_medium
@@ -22,6 +20,7 @@ from testbed.backends.mininet_wifi.installation import lacking
 from testbed.backends.mininet_wifi.plan import WMEDIUMD, plan_network
 from testbed.backends.mininet_wifi.terminal import Terminal
 from testbed.backends.repetition import Repetition
+from testbed.backends.stations.backend import StationBackend
 from testbed.backends.stations.environment import StationEnvironment
 from testbed.backends.stations.processes import MEDIUM, Processes
 from testbed.backends.stations.station_log import output_path
@@ -37,12 +36,11 @@ NETWORK = "mininet-wifi"
 """The process that Mininet-WiFi runs in."""
 
 
-class MininetWifiBackend(Backend):
+class MininetWifiBackend(StationBackend):
     """Every station is a process in the namespace of a station of Mininet-WiFi."""
 
     name = "mininet-wifi"
     summary = "the stations of a Mininet-WiFi network, with our medium or wmediumd, real time; in a guest like hwsim"
-    real_time = True
     routings = ("builtin", "babel", "batman")
     media = ("ours", WMEDIUMD)
     captures = ("air",)
@@ -88,21 +86,9 @@ class MininetWifiBackend(Backend):
         arguments = options.as_arguments()
         return run_in_guest(scenario, out, report, *arguments, guest=shared_guest(), is_interactive=options.cli)
 
-    def run_repetition(
-        self,
-        scenario: Scenario,
-        repetition: int,
-        listener: Listener,
-        report: Callable[[float], None],
-        folder: Path | None,
-        options: RunOptions,
-    ) -> None:
-        """Run one repetition, passing everything that happens to the listener."""
-        from testbed.backends.stations.orchestrator import Orchestrator
-
-        assert folder is not None, "stations write logs"
-        environment = MininetWifiEnvironment(folder / "air.pcap" if options.pcap else None, cli=options.cli)
-        Orchestrator(scenario, repetition, environment, listener, report, folder).run_all()
+    def environment(self, scenario: Scenario, folder: Path, options: RunOptions) -> StationEnvironment:
+        """What is around the stations in one repetition."""
+        return MininetWifiEnvironment(folder / "air.pcap" if options.pcap else None, cli=options.cli)
 
 
 class MininetWifiEnvironment(StationEnvironment):
