@@ -111,6 +111,8 @@ def make_bars(records: Sequence[dict[str, Any]], measures: Sequence[str], by: st
             legend = is_grouped and axis is axes[-1]
             sns.barplot(chosen, x=by, y="value", ax=axis, legend=legend, **look)
             axis.set(xlabel=by, ylabel=measure)
+            for label in axis.get_xticklabels():  # long names side by side would run into each other
+                label.set(rotation=30, ha="right", rotation_mode="anchor")
         if is_grouped:
             sns.move_legend(axes[-1], "upper left", bbox_to_anchor=(1.02, 1), title=None, frameon=False)
         return canvas
