@@ -104,6 +104,8 @@ class Agent:
     """The method that takes each class of messages, by name; for algorithms that leave `on_receive` as it is."""
     _receivers: ClassVar[Mapping[type[Message], Callable[[Any, int, Any], None]]] = {}
     parameters: ClassVar[type[Parameters]] = Parameters
+    spares: int = 0
+    """How many of the nodes that it awaits a waiting node can do without."""
     summary: ClassVar[str] = ""
     """One line for `testbed list algorithms`."""
 
@@ -245,7 +247,11 @@ class Agent:
         raise NotImplementedError(f"{type(self).__name__} shares tokens, and must say how many a node holds")
 
     def awaits(self) -> frozenset[int]:
-        """The nodes whose permission a waiting node still needs: what `awaited` holds, where there is such a thing."""
+        """The nodes that a node waits for, where permissions are shared: by default those in `awaited`.
+
+        For a node that waits to enter: those whose permission it lacks. Any other node may wait for a permission that
+        it has given to come back.
+        """
         return frozenset(getattr(self, "awaited", ()))
 
     def state(self) -> tuple[Any, ...]:

@@ -3,10 +3,21 @@
 The word count of a message and its bytes on the wire (`agents.codec`) both derive from the declaration.
 """
 
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, Field, field, fields
+from functools import cache
 from typing import Any, ClassVar, get_args, get_origin, get_type_hints
 
 HEADER_WORDS = 3  # source, destination and type travel with every message
+_ADDED = "added"
+
+
+def added() -> Any:
+    """Declares a field that the printed algorithm does not have: a correction added it.
+
+    The words of a message are counted as its paper counts them, without such fields (`words`); `added_words` are those
+    of such fields.
+    """
+    return field(metadata={_ADDED: True})
 
 
 class Message:
@@ -24,9 +35,19 @@ class Message:
 
     @property
     def words(self) -> int:
-        """Size of the message in words: every integer in its fields, and the header."""
-        values = tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
-        return HEADER_WORDS + _words(values)
+        """Size of the message in words, as its paper counts them: every integer in its fields, and the header."""
+        return HEADER_WORDS + _words(tuple(getattr(self, one.name) for one in _declared(type(self), added=False)))  # type: ignore[arg-type]
+
+    @property
+    def added_words(self) -> int:
+        """Size of the fields that a correction added, in words."""
+        return _words(tuple(getattr(self, one.name) for one in _declared(type(self), added=True)))  # type: ignore[arg-type]
+
+
+@cache
+def _declared(kind: type[Message], *, added: bool) -> tuple["Field[Any]", ...]:
+    """The fields of a class of messages: those of the paper, or those that a correction added."""
+    return tuple(one for one in fields(kind) if one.metadata.get(_ADDED, False) == added)  # type: ignore[arg-type]
 
 
 def _quicken(kind: type[Message]) -> None:
@@ -34,12 +55,12 @@ def _quicken(kind: type[Message]) -> None:
 
     A frozen dataclass sets them by `object.__setattr__`, which takes longer than all else in making a message.
     """
-    declared = fields(kind)  # type: ignore[arg-type]
-    plain = all(field.init and not field.kw_only and field.default_factory is MISSING for field in declared)
+    all_fields = fields(kind)  # type: ignore[arg-type]
+    plain = all(one.init and not one.kw_only and one.default_factory is MISSING for one in all_fields)
     made = vars(kind).get("__init__")
     if made is None or not plain or hasattr(kind, "__post_init__"):
         return
-    names = [field.name for field in declared]
+    names = [one.name for one in all_fields]
     lines = [f"    set_{name}(self, {name})" for name in names] or ["    pass"]
     scope: dict[str, Any] = {f"set_{name}": getattr(kind, name).__set__ for name in names}
     exec("\n".join([f"def __init__({', '.join(['self', *names])}):", *lines]), scope)
@@ -57,9 +78,19 @@ def _words(value: object) -> int:
 
 def fixed_words(kind: type[Message]) -> int | None:
     """The word count of every message of a class, or None where it depends on the message."""
+    words = _fixed_words_of(kind, added=False)
+    return None if words is None else HEADER_WORDS + words
+
+
+def fixed_added_words(kind: type[Message]) -> int | None:
+    """The same for the fields that a correction added."""
+    return _fixed_words_of(kind, added=True)
+
+
+def _fixed_words_of(kind: type[Message], *, added: bool) -> int | None:
     hints = get_type_hints(kind)
-    counts = [_fixed(hints[field.name]) for field in fields(kind)]  # type: ignore[arg-type]
-    return None if None in counts else HEADER_WORDS + sum(count or 0 for count in counts)
+    counts = [_fixed(hints[one.name]) for one in _declared(kind, added=added)]  # type: ignore[arg-type]
+    return None if None in counts else sum(count or 0 for count in counts)
 
 
 def _fixed(hint: object) -> int | None:

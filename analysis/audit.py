@@ -62,8 +62,9 @@ class EventAudit(Audit):
         self._start_judges, self._start_others = Fan(*self._judges).start, Fan(*others).start
 
     def start(self, t: int, node: None, version: int, trace: str, needs: str, over_radio: bool, assumes_connected: bool,
-              shares: str, capacity: int, warmup: int, units: list[int], links: list[list[int]]) -> None:  # fmt: skip
-        network = (needs, over_radio, assumes_connected, shares, capacity, warmup, units, links)
+              shares: str, capacity: int, warmup: int, units: list[int], links: list[list[int]],
+              clusters: list[int]) -> None:  # fmt: skip
+        network = (needs, over_radio, assumes_connected, shares, capacity, warmup, units, links, clusters)
         self._start_judges(t, node, version, LEVELS[-1], *network)
         self._start_others(t, node, version, trace, *network)
 
@@ -128,11 +129,13 @@ class BatchedAudit(EventAudit, BatchedListener):
         if self.others is not None:
             self.others.exit(t, node, units)
 
-    def send(self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, fields: Any) -> None:
+    def send(
+        self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, added_words: int, fields: Any
+    ) -> None:
         if units:
             self.note_move((SENT, t, node, peer, id, type, units))
         if self.others is not None:
-            self.others.send(t, node, peer, id, type, units, words, fields)
+            self.others.send(t, node, peer, id, type, units, words, added_words, fields)
 
     def recv(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
         if units:

@@ -64,7 +64,9 @@ class MoveListener(Listener):
         """Messages that leave and arrive, in order."""
         raise NotImplementedError
 
-    def send(self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, fields: Any) -> None:
+    def send(
+        self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, added_words: int, fields: Any
+    ) -> None:
         if units:
             self.take_moves(((SENT, t, node, peer, id, type, units),))
 

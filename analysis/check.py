@@ -37,6 +37,8 @@ class Declared(NamedTuple):
     over_radio: bool
     assumes_connected: bool
     shares: str
+    clusters: list[int]
+    """The cluster of every node; empty if there are none."""
 
 
 class Check(Listener):
@@ -57,9 +59,10 @@ class Check(Listener):
         """Why the check means nothing for this algorithm, if it does not."""
 
     def start(self, t: int, node: None, version: int, trace: str, needs: str, over_radio: bool, assumes_connected: bool,
-              shares: str, capacity: int, warmup: int, units: list[int], links: list[list[int]]) -> None:  # fmt: skip
+              shares: str, capacity: int, warmup: int, units: list[int], links: list[list[int]],
+              clusters: list[int]) -> None:  # fmt: skip
         self.trace = trace
-        self.begin(Declared(needs, over_radio, assumes_connected, shares), capacity, units, links)
+        self.begin(Declared(needs, over_radio, assumes_connected, shares, clusters), capacity, units, links)
 
     def begin(self, declared: Declared, capacity: int, units: list[int], links: list[list[int]]) -> None:
         """Take the facts of the start event."""

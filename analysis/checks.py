@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 from agents.contract import TICKS
@@ -18,7 +19,10 @@ INJECTED = ("fault", "crash")
 
 
 class Safety(StepListener, Check):
-    """At most `capacity` units in use at any instant, and only by nodes that requested them."""
+    """At most `capacity` units in use at any instant, in a cluster its share of them, and only by nodes that requested.
+
+    Clusters share the units equally.
+    """
 
     name = "safety"
     needs_kind = "enter"
@@ -26,15 +30,17 @@ class Safety(StepListener, Check):
     def __init__(self) -> None:
         super().__init__()
         self.capacity = 0
+        self.clusters: list[int] = []  # the cluster of every node, if there are clusters
         self.waiting: set[int] = set()
         self.inside: dict[int, int] = {}
         self.in_use = self.peak = 0
 
     def begin(self, declared: Declared, capacity: int, units: list[int], links: list[list[int]]) -> None:
         self.capacity = capacity
+        self.clusters = declared.clusters
 
     def take_steps(self, steps: Iterable[Step]) -> None:
-        waiting, inside, capacity = self.waiting, self.inside, self.capacity
+        waiting, inside, capacity, clusters = self.waiting, self.inside, self.capacity, self.clusters
         in_use, peak = self.in_use, self.peak
         for kind, t, node, units in steps:
             if kind is REQUESTED:
@@ -53,11 +59,23 @@ class Safety(StepListener, Check):
                 if in_use > capacity:
                     others = [other for other in sorted(inside) if other != node]
                     self.offend(t, f"node {node} enters with {others} inside: {in_use} units of {capacity} in use")
+                elif clusters:
+                    self._check_cluster(t, node)
             elif node in inside:
                 in_use -= inside.pop(node)
             else:
                 self.offend(t, f"node {node} exits without being inside")
         self.in_use, self.peak = in_use, peak
+
+    def _check_cluster(self, t: int, node: int) -> None:
+        """A node has entered: the nodes of its cluster that are inside must not use more than the cluster's share."""
+        clusters, share = self.clusters, self.capacity // len(set(self.clusters))
+        fellows = [other for other in sorted(self.inside) if clusters[other] == clusters[node]]
+        in_use = sum(self.inside[other] for other in fellows)
+        if in_use > share:
+            others = [other for other in fellows if other != node]
+            what = f"node {node} enters with {others} of its cluster inside"
+            self.offend(t, f"{what}: {in_use} units of {share} in use in cluster {clusters[node]}")
 
     def evict(self, t: int, node: int) -> None:
         if node not in self.inside:
@@ -70,7 +88,11 @@ class Safety(StepListener, Check):
         self.in_use -= self.inside.pop(node, 0)
 
     def remark(self) -> str:
-        return f"at most {self.peak} of {self.capacity} in use"
+        in_use = f"at most {self.peak} of {self.capacity} in use"
+        if not self.clusters:
+            return in_use
+        sizes = Counter(self.clusters)
+        return f"{in_use}; clusters of {', '.join(str(sizes[cluster]) for cluster in sorted(sizes))} nodes"
 
 
 class Conservation(MoveListener, Check):
@@ -158,8 +180,9 @@ class Starvation(StepListener, Check):
 
     An algorithm that addresses any node may depend on a node that it cannot reach, wherever the units are. So may an
     algorithm that assumes a connected network, over radio links: they do not fall before both ends agree. For these
-    algorithms, a partition at the end is an excuse. Where permissions are shared, units excuse nothing, and a crash of
-    another node excuses only the requests that wait for its permission.
+    algorithms, a partition at the end is an excuse: with clusters, one that separates the node's own cluster. Where
+    permissions are shared, units excuse nothing, and a crash of another node excuses only requests that cannot do
+    without it: their nodes wait for it, or for a node that is itself blocked by it.
     """
 
     name = "starvation"
@@ -172,23 +195,20 @@ class Starvation(StepListener, Check):
         self.excuses: dict[str, int] = {}
         self.accounted: set[int] = set()
         self.needs_all = self.shares_permissions = False
-        self.awaited: dict[int, list[int]] = {}  # of requests pending at the end: whose permission they need
+        self.awaited: dict[int, tuple[list[int], int]] = {}  # at the end: which nodes a node awaits, how many it spares
+        self.asked_at: dict[int, int] = {}  # when a node made its last request
         self.crashed_at: dict[int, int] = {}  # when a node crashed last
         self.down: set[int] = set()
-        self.components = 1
 
     def begin(self, declared: Declared, capacity: int, units: list[int], links: list[list[int]]) -> None:
         self.shares_permissions = declared.shares == PERMISSIONS
         self.needs_all = declared.needs == "any node" or (declared.over_radio and declared.assumes_connected)
 
-    def partition(self, t: int, node: None, parts: int, cut_off: list[int]) -> None:
-        self.components = parts
-
     def take_steps(self, steps: Iterable[Step]) -> None:
-        waiting = self.waiting
+        waiting, asked_at = self.waiting, self.asked_at
         for kind, t, node, _ in steps:
             if kind is REQUESTED:
-                waiting[node] = t
+                waiting[node] = asked_at[node] = t
             elif kind is ENTERED:
                 waiting.pop(node, None)
 
@@ -204,30 +224,54 @@ class Starvation(StepListener, Check):
     def restart(self, t: int, node: int, incarnation: int) -> None:
         self.down.discard(node)
 
-    def awaits(self, t: int, node: int, peers: list[int]) -> None:
-        self.awaited[node] = peers
+    def awaits(self, t: int, node: int, peers: list[int], spares: int) -> None:
+        self.awaited[node] = (peers, spares)
 
-    def pending(self, t: int, node: int, since: int, alive: bool, component: int, component_units: int) -> None:
+    def pending(
+        self, t: int, node: int, since: int, alive: bool, component: int, component_units: int, parts: int
+    ) -> None:
         self.accounted.add(node)
         if not alive:
             if node in self.waiting:
                 self._excuse("node crashed")
         elif not self.shares_permissions and component_units == 0:
             self._excuse("component holds no unit")
-        elif self._waits_for_a_crash(node, since):
+        elif node in self.blocked:
             self._excuse("waits for a node that crashed")
-        elif self.needs_all and self.components > 1:
+        elif self.needs_all and parts > 1:
             self._excuse("network partitioned")
         else:
             what = f"node {node} still waits since t={since / TICKS:g}"
             why = f"its component of {component} holds {component_units} units"
             if self.shares_permissions:
-                why = f"for the permission of {self.awaited.get(node, [])}"
+                why = f"for the permission of {self.awaited.get(node, ([], 0))[0]}"
             self.offend(t, f"{what}; {why}")
 
-    def _waits_for_a_crash(self, node: int, since: int) -> bool:
-        """Whether a request needs the permission of a node that is down, or has crashed since and forgotten it."""
-        return any(peer in self.down or self.crashed_at.get(peer, -1) >= since for peer in self.awaited.get(node, ()))
+    @cached_property
+    def blocked(self) -> set[int]:
+        """At the end: the nodes that wait for more crashed or blocked nodes than they can spare."""
+        blocked: set[int] = set()
+        grew = True
+        while grew:
+            more = {
+                node
+                for node, (peers, spares) in self.awaited.items()
+                if sum(peer in blocked or self._has_forgotten(peer, node) for peer in peers) > spares
+            }
+            grew, blocked = more > blocked, more
+        return blocked
+
+    def _has_forgotten(self, peer: int, node: int) -> bool:
+        """Whether a node that another one waits for is down, or has crashed since that one began to wait for it.
+
+        A node that waits to enter began with its request. Any other node waits for a permission to come back that it
+        gave for a request: if the peer has not asked since its crash, it gave it before.
+        """
+        crashed_at = self.crashed_at.get(peer)
+        if crashed_at is None or peer in self.down:
+            return crashed_at is not None
+        began = self.waiting.get(node)
+        return crashed_at >= began if began is not None else crashed_at > self.asked_at.get(peer, -1)
 
     def end(self, t: int, reason: str, units: list[int]) -> None:
         for node in sorted(set(self.waiting) - self.accounted):
@@ -280,7 +324,9 @@ class Order(Check):
         if ids:  # they must be returned before the link forms again
             self.fallen[node, peer] = (t, ids)
 
-    def send(self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, fields: Any) -> None:
+    def send(
+        self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, added_words: int, fields: Any
+    ) -> None:
         ids = self.flying.get((node, peer))
         if ids is None:
             if self.over_links:

@@ -26,17 +26,20 @@ class Listener:
         warmup: int,
         units: list[int],
         links: list[list[int]],
+        clusters: list[int],
     ) -> None:
         """The run begins."""
 
     def stop(self, t: int, node: None, reason: str, units: list[int]) -> None:
         """The run ends."""
 
-    def pending(self, t: int, node: int, since: int, alive: bool, component: int, component_units: int) -> None:
+    def pending(
+        self, t: int, node: int, since: int, alive: bool, component: int, component_units: int, parts: int
+    ) -> None:
         """A request is still pending at the end."""
 
-    def awaits(self, t: int, node: int, peers: list[int]) -> None:
-        """A request that is pending at the end needs the permission of these nodes; comes before its `pending`."""
+    def awaits(self, t: int, node: int, peers: list[int], spares: int) -> None:
+        """At the end a node waits for these nodes and can do without so many of them; comes before all `pending`."""
 
     def frames(self, t: int, node: None, type: str, count: int, bytes: int) -> None:
         """So many frames of a type went over the air since the warmup, those with messages and all others."""
@@ -77,13 +80,17 @@ class Listener:
     def link_down(self, t: int, node: int, peer: int, lag: int) -> None:
         """A node learns that a link is gone."""
 
-    def send(self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, fields: Any) -> None:
+    def send(
+        self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, added_words: int, fields: Any
+    ) -> None:
         """A message leaves."""
 
     def recv(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
         """A message arrives."""
 
-    def relay(self, t: int, node: int, source: int, target: int, id: int, type: str, words: int) -> None:
+    def relay(
+        self, t: int, node: int, source: int, target: int, id: int, type: str, words: int, added_words: int
+    ) -> None:
         """A node between source and target passes a message on."""
 
     def returned(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
@@ -94,7 +101,7 @@ class Listener:
 
     # Only on line, instead of every single message (see `analysis.batched`).
 
-    def sent(self, type: str, count: int, words: int) -> None:
+    def sent(self, type: str, count: int, words: int, added_words: int) -> None:
         """So many messages of a type were sent since the warmup."""
 
     def sent_cut_off(self, count: int) -> None:

@@ -30,6 +30,8 @@ METRICS: dict[str, MetricName] = {
     "messages": MetricName("messages by type", ()),
     "messages_cut_off": MetricName("messages while cut off"),
     "words_per_message": MetricName("words per message"),
+    "sent_words_per_message": MetricName("words per message, as sent"),
+    "words_per_cs": MetricName("words per CS"),
     "token_hops_per_cs": MetricName("token hops per CS"),
     "fairness": MetricName("fairness (Jain)"),
     "concurrency": MetricName("concurrency"),

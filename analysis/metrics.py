@@ -28,7 +28,7 @@ class Metrics(StepListener):
 
     def __init__(self) -> None:
         self.messages: dict[str, int] = {}
-        self.words = 0
+        self.words = self.added_words = 0
         self._cut_off: frozenset[int] = frozenset()  # nodes that can reach no unit
         self._sent_cut_off = 0
         self._trace = LEVELS[0]
@@ -45,7 +45,8 @@ class Metrics(StepListener):
         self._busy_ticks = self._used_ticks = 0  # time that any unit was in use, and units times time
 
     def start(self, t: int, node: None, version: int, trace: str, needs: str, over_radio: bool, assumes_connected: bool,
-              shares: str, capacity: int, warmup: int, units: list[int], links: list[list[int]]) -> None:  # fmt: skip
+              shares: str, capacity: int, warmup: int, units: list[int], links: list[list[int]],
+              clusters: list[int]) -> None:  # fmt: skip
         self._trace = trace
         self._entries = [0] * len(units)
         self._begin = self._now = self._warmup = warmup
@@ -117,19 +118,25 @@ class Metrics(StepListener):
             self._busy_ticks += t - self._busy_since
         return asked
 
-    def send(self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, fields: Any) -> None:
+    def send(
+        self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, added_words: int, fields: Any
+    ) -> None:
         if t >= self._warmup and node in self._cut_off:
             self._sent_cut_off += 1
         elif t >= self._warmup:
             self.messages[type] = self.messages.get(type, 0) + 1
             self.words += words
+            self.added_words += added_words
 
-    def relay(self, t: int, node: int, source: int, target: int, id: int, type: str, words: int) -> None:
-        self.send(t, node, target, id, type, 0, words, None)  # charged like a message of its own
+    def relay(
+        self, t: int, node: int, source: int, target: int, id: int, type: str, words: int, added_words: int
+    ) -> None:
+        self.send(t, node, target, id, type, 0, words, added_words, None)  # charged like a message of its own
 
-    def sent(self, type: str, count: int, words: int) -> None:
+    def sent(self, type: str, count: int, words: int, added_words: int) -> None:
         self.messages[type] = self.messages.get(type, 0) + count
         self.words += words
+        self.added_words += added_words
 
     def sent_cut_off(self, count: int) -> None:
         self._sent_cut_off += count
@@ -159,6 +166,8 @@ class Metrics(StepListener):
             "messages": dict(sorted(self.messages.items())) if knows_messages else None,
             "messages_cut_off": self._sent_cut_off if knows_messages else None,
             "words_per_message": self.words / sent if sent else None,
+            "sent_words_per_message": (self.words + self.added_words) / sent if sent else None,
+            "words_per_cs": per_entry(self.words),
             "token_hops_per_cs": per_entry(self.messages.get("Token", 0)),
             "fairness": stats.jain(self._entries) if knows_entries else None,
             "concurrency": self._used_ticks / self._busy_ticks if self._busy_ticks else None,

@@ -50,7 +50,8 @@ class NetworkMetrics(Listener):
         self._links = self._components = self._partitioned = Level(0, 0)
 
     def start(self, t: int, node: None, version: int, trace: str, needs: str, over_radio: bool, assumes_connected: bool,
-              shares: str, capacity: int, warmup: int, units: list[int], links: list[list[int]]) -> None:  # fmt: skip
+              shares: str, capacity: int, warmup: int, units: list[int], links: list[list[int]],
+              clusters: list[int]) -> None:  # fmt: skip
         self._trace = trace
         self._has_links = needs == "links" or not over_radio  # routers over radio find routes, and report no links
         self._nodes = len(units)

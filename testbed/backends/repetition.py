@@ -6,7 +6,7 @@ a geometry, agents, a load and link changes, the same for every backend and for 
 
 from __future__ import annotations
 
-from agents.contract import Agent
+from agents.contract import Agent, Needs
 from analysis.events import VERSION
 from analysis.listener import Listener
 from testbed.durations import to_ticks
@@ -15,6 +15,7 @@ from testbed.event_queue import Scheduler
 from testbed.link.settings import LinkSettings
 from testbed.mobility.area import Area
 from testbed.network import graph
+from testbed.network.clusters import Clusters, LinksWithin, connected_clusters, equal_clusters
 from testbed.network.geometry import Geometry
 from testbed.network.interfaces import Links
 from testbed.network.link_changes import PoissonChanges, RangeChanges
@@ -39,6 +40,8 @@ class Repetition:
         """Where nodes are at any time, if they have places."""
         self.graph = _initial_graph(scenario, streams, self.geometry)
         """The network at time 0. It belongs to the caller, which may change it as links come and go."""
+        self.clusters = _make_clusters(scenario, self.graph)
+        """The clusters of the nodes, if there are any."""
         choice = scenario.algorithm
         self.initial_state = InitialState(
             choice.name,
@@ -47,7 +50,17 @@ class Repetition:
             self.graph,
             streams,
             has_links=not isinstance(scenario.links, RadioChoice),
+            clusters=self.clusters,
         )
+
+    @property
+    def separated(self) -> Clusters | None:
+        """The clusters, if no node sees a link to another cluster; a router may use all links."""
+        return self.clusters if self.scenario.algorithm.agent.needs is Needs.LINKS else None
+
+    def usable_graph(self) -> graph.Graph:
+        """The links at time 0 that nodes can see."""
+        return self.graph if self.separated is None else self.separated.within(self.graph)
 
     def agent(self, node: int) -> Agent:
         """The agent of a node in its first incarnation."""
@@ -61,6 +74,8 @@ class Repetition:
     def link_changes(self, queue: Scheduler, links: Links) -> PoissonChanges | RangeChanges:
         """What changes the links besides faults, carried out on `links` as time passes."""
         topology = self.scenario.topology
+        if self.separated is not None:
+            links = LinksWithin(links, self.separated)
         if self.geometry is not None:
             return RangeChanges(queue, links, self.graph, self.geometry.crossings(), time_unit=self.scenario.time_unit)
         rate, reading = 0.0, "text"
@@ -100,11 +115,33 @@ class Repetition:
     def log_start(self, listener: Listener, units: list[int], links: list[list[int]]) -> None:
         """The first event of the repetition: the units that every node holds, and the links that there are."""
         scenario, choice = self.scenario, self.scenario.algorithm
+        clusters = [] if self.clusters is None else list(self.clusters.of)
+        capacity = choice.agent.capacity(choice.parameters) * (scenario.clusters or 1)
         listener.start(
             0, None, VERSION, scenario.trace, choice.agent.needs.value, isinstance(scenario.links, RadioChoice),
-            choice.agent.assumes_connected, choice.agent.shares.value, choice.agent.capacity(choice.parameters),
-            to_ticks(scenario.warmup), units, links,
+            choice.agent.assumes_connected, choice.agent.shares.value, capacity,
+            to_ticks(scenario.warmup), units, links, clusters,
         )  # fmt: skip
+
+
+def _make_clusters(scenario: Scenario, network: graph.Graph) -> Clusters | None:
+    """The clusters that a scenario asks for, checked; whether they can be connected depends on the network."""
+    count, choice = scenario.clusters, scenario.algorithm
+    if count is None:
+        return None
+    if choice.agent.needs is not Needs.LINKS:
+        return equal_clusters(scenario.nodes, count)
+    clusters = connected_clusters(network, count)
+    if clusters is None:
+        what = f"a network of {len({frozenset(network.component(node)) for node in range(network.nodes)})} components"
+        raise InputError(f"{scenario.name}: clusters: found {count} and {what}; allowed: at least as many clusters")
+    for members in clusters.members:
+        try:
+            choice.parameters.check(len(members))
+        except ValueError as error:
+            found = f"a cluster of {len(members)} node{'s' * (len(members) > 1)}"
+            raise InputError(f"{scenario.name}: clusters: found {found}; allowed: {error}") from None
+    return clusters
 
 
 def is_geometric(scenario: Scenario) -> bool:

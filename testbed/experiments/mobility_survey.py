@@ -115,7 +115,7 @@ def _network(scenario: Scenario, geometry: Geometry) -> dict[str, Any]:
         return components.join(a, b) if up else components.part(a, b)
 
     declared = ("links", False, True, "tokens", 1, 0)
-    network.start(0, None, VERSION, LEVELS[-1], *declared, [0] * nodes, [list(link) for link in links])
+    network.start(0, None, VERSION, LEVELS[-1], *declared, [0] * nodes, [list(link) for link in links], [])
     for a, b in links:
         change(a, b, True)
     count = len(components.members) - sum(not one.is_there(0.0) for one in geometry.trajectories)

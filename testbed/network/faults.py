@@ -97,7 +97,7 @@ class Faults:
         cut = self._sever(Cut(inside, fault.peer, []))
         self._cuts.append(cut)
         for link in cut.severed:
-            self._target.links.down(*link)
+            self._target.changes.links.down(*link)
 
     def _heal(self, fault: Fault, node: int | None) -> None:
         inside = frozenset(fault.group) if fault.group is not None else frozenset((node,)) if node is not None else None
@@ -127,7 +127,7 @@ class Faults:
                 continue
             if target.changes.may_form(a, b):
                 target.graph.add(a, b)
-                target.links.up(a, b)
+                target.changes.links.up(a, b)
             else:
                 self._hand_over((a, b))
 

@@ -18,6 +18,9 @@ class MovingUnits(NamedTuple):
     source: int
     target: int
     arrives: int
+    sender: int
+    """The node that sent it. Of a message that goes over several links, `source` and `target` are the ends of one."""
+    units: int = 1
 
 
 class Connectivity(Protocol):
@@ -40,6 +43,8 @@ class Changes(Protocol):
     """What changes the links besides faults."""
 
     forbidden: list[Callable[[int, int], bool]]
+    links: Links
+    """What the changes are carried out on."""
 
     def may_form(self, a: int, b: int) -> bool:
         """Whether no fault forbids a link between two nodes."""
@@ -69,6 +74,9 @@ class PartitionSource(Protocol):
     def holders(self) -> list[int]:
         """The nodes that hold units, in ascending order."""
 
+    def units_of(self, node: int) -> int:
+        """How many units a node holds; none if it does not run."""
+
     def moving_units(self) -> list[MovingUnits]:
         """The units in transit."""
 
@@ -86,12 +94,8 @@ class FaultTarget(Scheduler, Protocol):
         """Receives the events."""
 
     @property
-    def links(self) -> Links:
-        """The links that there are, or that link layers could find."""
-
-    @property
     def changes(self) -> Changes:
-        """What changes them besides faults."""
+        """What changes the links besides faults."""
 
     def is_alive(self, node: int) -> bool:
         """Whether a node runs."""

@@ -34,7 +34,7 @@ class PoissonChanges:
 
     def __init__(self, queue: Scheduler, links: Links, plan: Graph, rate: float, reading: str, rng: Random) -> None:
         self._queue = queue
-        self._links = links
+        self.links = links
         self._plan = plan
         self._rng = rng
         self._draw = {"text": self._replace, "per-pair": self._flip, "thinning": self._replace_or_thin}[reading]
@@ -89,11 +89,11 @@ class PoissonChanges:
 
     def _remove(self, a: int, b: int) -> None:
         self._plan.remove(a, b)
-        self._links.down(a, b)
+        self.links.down(a, b)
 
     def _form(self, a: int, b: int) -> None:
         self._plan.add(a, b)
-        self._links.up(a, b)
+        self.links.up(a, b)
 
 
 class RangeChanges:
@@ -101,7 +101,7 @@ class RangeChanges:
 
     def __init__(self, queue: Scheduler, links: Links, plan: Graph, crossings: Crossings, *, time_unit: float) -> None:
         self._queue = queue
-        self._links = links
+        self.links = links
         self._plan = plan  # the links that should exist: those in range that no fault forbids
         self._crossings = iter(crossings)
         self._in_range = set(plan.links())
@@ -131,10 +131,10 @@ class RangeChanges:
             self._in_range.add((a, b))
             if self.may_form(a, b):
                 self._plan.add(a, b)
-                self._links.up(a, b)
+                self.links.up(a, b)
         else:
             self._in_range.discard((a, b))
             if (a, b) in self._plan:
                 self._plan.remove(a, b)
-                self._links.down(a, b)
+                self.links.down(a, b)
         self.begin()

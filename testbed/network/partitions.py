@@ -2,40 +2,87 @@
 
 In a component without a unit no node can enter, and link-reversal algorithms raise heights there without end. The
 messages of such nodes say nothing of what a critical section costs, so they are counted apart.
+
+With clusters, each cluster has components and units of its own: a node can do nothing with the units of another one.
 """
 
 from __future__ import annotations
 
-from testbed.network.interfaces import PartitionSource
+from collections import Counter
+from typing import NamedTuple
+
+from testbed.network.clusters import Clusters
+from testbed.network.interfaces import MovingUnits, PartitionSource
+
+Part = tuple[int, int]
+"""A component of a cluster: the component's label, and the cluster's number."""
+
+
+class Reach(NamedTuple):
+    """What a node can reach, of its own cluster."""
+
+    nodes: int
+    """How many nodes, itself included."""
+    units: int
+    """How many units these nodes hold or have in transit between them."""
+    parts: int
+    """How many components there are, of nodes that run and are present."""
 
 
 class Partitions:
     """Reports to a backend and its listener that the components have changed, when the backend calls `update`."""
 
-    def __init__(self, source: PartitionSource, *, has_units: bool) -> None:
+    def __init__(self, source: PartitionSource, *, has_units: bool, clusters: Clusters | None = None) -> None:
         """`has_units`: whether nodes hold units; without any, no node is cut off from them."""
         self._source = source
         self._has_units = has_units
+        self._clusters = clusters
         self._reported: tuple[int, frozenset[int]] = (1, frozenset())
 
     def update(self) -> None:
         """Find the components of the nodes that run and are present, and those without a unit."""
-        source, components = self._source, self._source.links.components
-        present = [
-            nodes
-            for members in components.members.values()
-            if (nodes := [node for node in members if source.is_present(node)])
-        ]
-        supplied = self._components_with_units() if self._has_units else set(components.members)
-        cut_off = frozenset(node for nodes in present if components.label[nodes[0]] not in supplied for node in nodes)
-        if (len(present), cut_off) != self._reported:
-            self._reported = (len(present), cut_off)
-            source.listener.partition(source.now, None, len(present), sorted(cut_off))
+        source, present = self._source, self._present()
+        supplied = self._supplied() if self._has_units else set(present)
+        cut_off = frozenset(node for part, nodes in present.items() if part not in supplied for node in nodes)
+        parts = max(_by_cluster(present).values(), default=0)
+        if (parts, cut_off) != self._reported:
+            self._reported = (parts, cut_off)
+            source.listener.partition(source.now, None, parts, sorted(cut_off))
             source.set_cut_off(cut_off)
 
-    def _components_with_units(self) -> set[int]:
-        """The labels of the components in which a unit is held or in transit."""
+    def reach(self, node: int) -> Reach:
+        """What a node can reach."""
+        source, (_, cluster) = self._source, self._part(node)
+        fellows = {one for one in source.links.components.of(node) if self._part(one)[1] == cluster}
+        units = sum(source.units_of(one) for one in fellows)
+        units += sum(moving.units for moving in source.moving_units() if self._part_of(moving) == self._part(node))
+        return Reach(len(fellows), units, _by_cluster(self._present())[cluster])
+
+    def _part(self, node: int) -> Part:
+        return self._source.links.components.label[node], 0 if self._clusters is None else self._clusters.of[node]
+
+    def _part_of(self, moving: MovingUnits) -> Part | None:
+        """Where a unit in transit is; None if it is between two components."""
         label = self._source.links.components.label
-        holders = {label[node] for node in self._source.holders()}
-        moving = self._source.moving_units()
-        return holders | {label[one.source] for one in moving if label[one.source] == label[one.target]}
+        if label[moving.source] != label[moving.target]:
+            return None
+        return label[moving.source], self._part(moving.sender)[1]
+
+    def _present(self) -> dict[Part, list[int]]:
+        """The nodes that run and are present, by component and cluster."""
+        present: dict[Part, list[int]] = {}
+        for members in self._source.links.components.members.values():
+            for node in members:
+                if self._source.is_present(node):
+                    present.setdefault(self._part(node), []).append(node)
+        return present
+
+    def _supplied(self) -> set[Part | None]:
+        """The components in which a unit is held or in transit."""
+        holders = {self._part(node) for node in self._source.holders()}
+        return holders | {self._part_of(moving) for moving in self._source.moving_units()}
+
+
+def _by_cluster(present: dict[Part, list[int]]) -> Counter[int]:
+    """How many components every cluster has."""
+    return Counter(cluster for _, cluster in present)

@@ -135,7 +135,9 @@ class _SendReader(Listener):
         self._node = node
         self._sent = sent
 
-    def send(self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, fields: Any) -> None:
+    def send(
+        self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, added_words: int, fields: Any
+    ) -> None:
         if peer == self._node:
             self._sent.add(node, peer, id, _whole(t), _letter(type, fields))
 
@@ -200,6 +202,7 @@ class _NodeReader(Listener):
         warmup: int,
         units: list[int],
         links: list[list[int]],
+        clusters: list[int],
     ) -> None:
         self.trace = trace
 
@@ -252,7 +255,9 @@ class _NodeReader(Listener):
 
     # -- outputs -----------------------------------------------------------------------------------------------------
 
-    def send(self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, fields: Any) -> None:
+    def send(
+        self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, added_words: int, fields: Any
+    ) -> None:
         if self._node in (node, peer):
             letter = _letter(type, fields)
             self._events += 1

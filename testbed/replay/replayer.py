@@ -22,6 +22,7 @@ from testbed.durations import MAX_UNITS, to_ticks
 from testbed.errors import InputError
 from testbed.randomness import Streams
 from testbed.replay.node_history import Incarnation, Input, Letter, NodeLog, Output, read_node_log
+from testbed.runtime.cluster_member import ClusterMember
 from testbed.scenario.loader import load
 from testbed.scenario.schema import Scenario
 
@@ -180,8 +181,9 @@ class _Stepper:
         raise InputError(f"{self._algorithm} has no message {letter.type} with fields {letter.fields} in this version")
 
     def _changes(self) -> dict[str, Any]:
-        """The attributes that have changed since the last call."""
-        values = {name: value for name, value in vars(self._agent).items() if name not in ("node", "outbox")}
+        """The attributes that have changed since the last call; in a cluster, of the agent inside it."""
+        agent = self._agent.agent if isinstance(self._agent, ClusterMember) else self._agent
+        values = {name: value for name, value in vars(agent).items() if name not in ("node", "outbox")}
         canonical = {name: _canonical(value) for name, value in values.items()}
         fresh = [name for name in values if name not in self._known or self._known[name] != canonical[name]]
         self._known = canonical

@@ -349,15 +349,16 @@ class Driver:
 
     def _watch(self, kind: MessageClass, channel: Channel, message: Message, number: int) -> Post:
         """Report a message that leaves, and put it on its channel, or what stands for it if a fault drops it."""
-        words, units = kind.words, kind.units
-        if words is None or units is None:
-            words, units = message.words, message.units
+        words, added, units = kind.words, kind.added_words, kind.units
+        if words is None or added is None or units is None:
+            words, added, units = message.words, message.added_words, message.units
             kind.sent_words += words
+            kind.sent_added_words += added
         note, others = self._note_move, self._others
         if units:
             note((SENT, self.host.now, channel.source, channel.target, number, kind.name, units))
         if others is not None:
-            others.send(self.host.now, channel.source, channel.target, number, kind.name, units, words, message)
+            others.send(self.host.now, channel.source, channel.target, number, kind.name, units, words, added, message)
         if self._losses and self._losses.take(channel.source, message):
             return channel, Dropped(message), number, self._classes[Dropped]
         return channel, message, number, kind
@@ -370,10 +371,13 @@ class Driver:
         if isinstance(message, Dropped):  # charged like the message it stands for
             message = message.message
         kind = (self._classes_cut_off if node in self.cut_off else self._classes)[message.__class__]
-        words = message.words if kind.words is None else kind.words
+        words, added = kind.words, kind.added_words
+        if words is None or added is None or kind.units is None:
+            words, added = message.words, message.added_words
+            kind.sent_words += words
+            kind.sent_added_words += added
         kind.sent += 1
-        kind.sent_words += words if kind.words is None else 0
-        self.listener.relay(self.host.now, node, channel.source, channel.target, number, type(message).__name__, words)
+        self.listener.relay(self.host.now, node, channel.source, channel.target, number, kind.name, words, added)
 
     def lose_next(self, sender: int | None, type_name: str | None) -> None:
         """Lose the next message of a node (or, for None, the next that carries units), of a type if one is named."""

@@ -11,8 +11,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from agents.contract import Agent, Parameters
+from testbed.network.clusters import Clusters
 from testbed.network.graph import Graph, permuted
 from testbed.randomness import Streams
+from testbed.runtime.cluster_member import member_class
 from testbed.runtime.driver import AgentError
 
 
@@ -28,17 +30,29 @@ class InitialState:
         streams: Streams,
         *,
         has_links: bool,
+        clusters: Clusters | None = None,
     ) -> None:
         """`has_links`: whether nodes know their neighbours at time 0; otherwise their link layers have to find them."""
         self._name = name
         self._algorithm = algorithm
         self._parameters = parameters
         self._streams = streams
+        self._clusters = clusters
         with self._starting():
             network = permuted(graph, streams.of("permutation")) if algorithm.starts_permuted(parameters) else graph
-            self.starts: list[Any] = algorithm.initial(network.adjacency(), parameters)
+            self.starts: list[Any] = self._initial(network)
             if not has_links:
                 self.starts = [algorithm.without_links(start) for start in self.starts]
+
+    def _initial(self, network: Graph) -> list[Any]:
+        """What every node starts with; every cluster starts as a network of its own."""
+        if self._clusters is None:
+            return self._algorithm.initial(network.adjacency(), self._parameters)
+        starts: dict[int, Any] = {}
+        for cluster, members in enumerate(self._clusters.members):
+            inside = self._clusters.inside(cluster, network)
+            starts.update(zip(members, self._algorithm.initial(inside.adjacency(), self._parameters), strict=True))
+        return [starts[node] for node in range(network.nodes)]
 
     def agent(self, node: int) -> Agent:
         """The agent of a node in its first incarnation."""
@@ -48,10 +62,25 @@ class InitialState:
     def restarted(self, node: int) -> Agent:
         """The agent of a node that restarts after a crash."""
         with self._starting():
-            return self._start(node, self._algorithm.blank(node, self.starts[node], self._parameters))
+            blank = self._algorithm.blank(self._number(node), self.starts[node], self._parameters)
+            return self._start(node, blank)
 
     def _start(self, node: int, start: Any) -> Agent:
-        return self._algorithm.start(node, start, self._parameters, self._streams.of("agent", node))
+        rng = self._streams.of("agent", node)
+        agent = self._algorithm.start(self._number(node), start, self._parameters, rng)
+        if self._clusters is None:
+            return agent
+        kind = member_class(self._algorithm)  # type: ignore[arg-type]
+        return kind(agent, self._fellows(node))
+
+    def _fellows(self, node: int) -> tuple[int, ...]:
+        """The nodes of a node's cluster."""
+        assert self._clusters is not None
+        return self._clusters.members[self._clusters.of[node]]
+
+    def _number(self, node: int) -> int:
+        """The number by which the agents of a node's cluster know it."""
+        return node if self._clusters is None else self._fellows(node).index(node)
 
     @contextmanager
     def _starting(self) -> Iterator[None]:

@@ -8,25 +8,30 @@ looked at one by one if they are `watched`.
 from __future__ import annotations
 
 from agents.contract import Agent
-from agents.message import Message, fixed_words
+from agents.message import Message, fixed_added_words, fixed_words
 from analysis.listener import Listener
 
 
 class MessageClass:
     """What the driver knows of a class of messages, and how many of them were sent since the warmup."""
 
-    __slots__ = ("name", "plain", "receive", "sent", "sent_words", "units", "watched", "words")
+    __slots__ = (
+        "added_words", "name", "plain", "receive", "sent", "sent_added_words", "sent_words", "units", "watched",
+        "words",
+    )  # fmt: skip
 
     def __init__(self, kind: type[Message], algorithm: type[Agent]) -> None:
         self.name = kind.__name__
         self.receive = algorithm.receiver(kind)
-        self.words = fixed_words(kind)
+        self.words, self.added_words = fixed_words(kind), fixed_added_words(kind)
         self.units = kind.units if isinstance(kind.units, int) else None  # else a property: each message has its own
-        self.plain = self.words is not None and self.units == 0
+        has_one_size = self.words is not None and self.added_words is not None
+        self.plain = has_one_size and self.units == 0
         """Whether messages of this class need only be counted."""
-        self.watched = self.words is None or self.units is None
+        self.watched = not has_one_size or self.units is None
         """Whether each is looked at: they differ from each other, or a listener wants every message."""
-        self.sent = self.sent_words = 0
+        self.sent = 0
+        self.sent_words = self.sent_added_words = 0  # of messages that were looked at one by one
 
 
 class MessageCounts:
@@ -43,12 +48,13 @@ class MessageCounts:
     def forget(self) -> None:
         """The warmup is over: what was sent before does not count."""
         for kind in (*self.usual.values(), *self.cut_off.values()):
-            kind.sent = kind.sent_words = 0
+            kind.sent = kind.sent_words = kind.sent_added_words = 0
 
     def report(self, listener: Listener) -> None:
         """Pass to the listener how many messages were sent since the warmup."""
         for kind in self.usual.values():
             words = kind.sent_words if kind.words is None else kind.sent * kind.words
+            added = kind.sent_added_words if kind.added_words is None else kind.sent * kind.added_words
             if kind.sent:
-                listener.sent(kind.name, kind.sent, words)
+                listener.sent(kind.name, kind.sent, words, added)
         listener.sent_cut_off(sum(kind.sent for kind in self.cut_off.values()))

@@ -59,7 +59,7 @@ class Stack:
 
     def on_datagram(self, data: bytes) -> None:
         """A datagram has arrived. Only messages take the node's time."""
-        brought = self.layer.brings(data) if any(self._costs) else None
+        brought = self.layer.brings(data) if self._costs.take_time else None
         if brought is None:
             self._take_in(data)
         elif (brought.source, data) not in self._inbox:

@@ -29,6 +29,7 @@ def check(scenario: Scenario) -> None:
     """Raise an input error for the first keys that contradict each other."""
     _check_length(scenario)
     _check_algorithm(scenario)
+    _check_delays(scenario)
     _check_topology(scenario)
     _check_geometry(scenario)
     _check_backend(scenario)
@@ -47,11 +48,13 @@ def _check_length(scenario: Scenario) -> None:
 
 def _check_algorithm(scenario: Scenario) -> None:
     choice = scenario.algorithm
+    _check_clusters(scenario)
     try:
-        choice.parameters.check(scenario.nodes)
+        choice.parameters.check(scenario.nodes // (scenario.clusters or 1))
     except ValueError as error:
         found = repr(dataclasses.asdict(choice.parameters))
-        raise found_instead(found, str(error), key="algorithm") from None
+        where = "" if scenario.clusters is None else " in a cluster"
+        raise found_instead(found, f"{error}{where}", key="algorithm") from None
     delays = scenario.delays
     if choice.agent.never_rests and delays.hop.fixed_ticks() == to_ticks(delays.send) == to_ticks(delays.receive) == 0:
         allowed = f"more than 0: idle tokens of {choice.name} never rest, and time would not pass"
@@ -60,6 +63,26 @@ def _check_algorithm(scenario: Scenario) -> None:
     if scenario.workload.units > capacity:
         allowed = f"at most {capacity}, which is all that {choice.name} has to give"
         raise found_instead(str(scenario.workload.units), allowed, key="workload.units")
+
+
+def _check_delays(scenario: Scenario) -> None:
+    processor = scenario.delays.processor
+    if processor != "fifo" and not isinstance(scenario.links, IdealChoice):
+        allowed = "fifo, with radio links: what their stations send goes out at once"
+        raise found_instead(processor, allowed, key="delays.processor")
+
+
+def _check_clusters(scenario: Scenario) -> None:
+    """Clusters are for algorithms with one unit; on links their sizes are known only when the network is."""
+    choice = scenario.algorithm
+    if scenario.clusters is None:
+        return
+    if scenario.clusters > scenario.nodes:
+        raise found_instead(str(scenario.clusters), f"at most the number of nodes, {scenario.nodes}", key="clusters")
+    capacity = choice.agent.capacity(choice.parameters)
+    if capacity > 1:
+        found = f"{scenario.clusters}, and {choice.name} with {capacity} units"
+        raise found_instead(found, "an algorithm that has one unit, to run in each cluster", key="clusters")
 
 
 def _check_topology(scenario: Scenario) -> None:

@@ -59,6 +59,8 @@ class Scenario(Section):
     """What finds routes for algorithms that address any node."""
     medium: Literal["ours", "wmediumd"] = "ours"
     """What carries frames from radio to radio, where there is a choice: on mininet-wifi."""
+    clusters: Annotated[int, Field(ge=1)] | None = None
+    """Run the algorithm in so many clusters of nodes, each by itself."""
     delays: Delays = Delays()
     workload: Workload
     faults: list[FaultSection] = Field([])

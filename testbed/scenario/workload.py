@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, PlainSerializer, PlainValidator
 
@@ -24,10 +24,12 @@ class Delays(Section):
     hop: Time = Duration("fixed", (1.0,))
     send: Units = 0.0
     receive: Units = 0.0
+    processor: Literal["fifo", "send-first", "none"] = "fifo"
+    """In which order a node sends and receives; with `none` it does everything at the same time."""
 
     def costs(self) -> ProcessingCosts:
         """What occupies a node."""
-        return ProcessingCosts(to_ticks(self.send), to_ticks(self.receive))
+        return ProcessingCosts(to_ticks(self.send), to_ticks(self.receive), self.processor)
 
 
 class Workload(Section):

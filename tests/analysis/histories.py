@@ -28,12 +28,14 @@ def start(
     capacity: int | None = None,
     warmup: float = 0,
     links: Sequence[Sequence[int]] = ((0, 1), (1, 2)),
+    clusters: Sequence[int] = (),
     version: int = VERSION,
 ) -> Event:
     """The first event: by default a line of three nodes, and node 0 holds the one unit."""
     capacity = sum(units) if capacity is None else capacity
     network = (needs, over_radio, assumes_connected, shares, capacity)
-    return ("start", 0, None, version, trace, *network, int(warmup * TICKS), list(units), [*map(list, links)])
+    at_start = (int(warmup * TICKS), list(units), [*map(list, links)], list(clusters))
+    return ("start", 0, None, version, trace, *network, *at_start)
 
 
 def stop(t: float, *units: int) -> Event:
@@ -51,9 +53,11 @@ def visit(node: int, asks: float, enters: float, exits: float, units: int = 1) -
     return [request(asks, node, units), ("enter", enters, node, units), ("exit", exits, node, units)]
 
 
-def send(t: float, node: int, peer: int, id: int, type: str = "Token", units: int = 1, words: int = 4) -> Event:
+def send(
+    t: float, node: int, peer: int, id: int, type: str = "Token", units: int = 1, words: int = 4, added: int = 0
+) -> Event:
     """A message leaves; by default it carries the unit."""
-    return ("send", t, node, peer, id, type, units, words, None)
+    return ("send", t, node, peer, id, type, units, words, added, None)
 
 
 def recv(t: float, node: int, peer: int, id: int, type: str = "Token", units: int = 1) -> Event:
@@ -71,9 +75,11 @@ def lost(t: float, node: int, peer: int, id: int, type: str = "Token", units: in
     return ("lost", t, node, peer, id, type, units, why)
 
 
-def pending(t: float, node: int, *, since: float, alive: bool, component: int, component_units: int) -> Event:
+def pending(
+    t: float, node: int, *, since: float, alive: bool, component: int, component_units: int, parts: int = 1
+) -> Event:
     """A request is still pending at the end."""
-    return ("pending", t, node, int(since * TICKS), alive, component, component_units)
+    return ("pending", t, node, int(since * TICKS), alive, component, component_units, parts)
 
 
 def feed(listener: L, *events: Event) -> L:

@@ -35,8 +35,9 @@ def test_order_is_kept_between_notes_and_single_events(name: str) -> None:
     feed(batched, *events)
     feed(log, *events)
     assert {**batched.verdicts(), "order": None} == {**log.verdicts(), "order": None}
-    counted = {"messages": {}, "messages_per_cs": None, "messages_per_cs_by_type": None, "words_per_message": None}
-    unknown = {**counted, "token_hops_per_cs": None}  # on line, only the numbers of messages are passed
+    counted = ("messages_per_cs", "messages_per_cs_by_type", "words_per_message", "sent_words_per_message",
+               "words_per_cs", "token_hops_per_cs")  # fmt: skip
+    unknown = {"messages": {}, **dict.fromkeys(counted)}  # on line, only the numbers of messages are passed
     assert {**batched.metrics(), **unknown} == {**log.metrics(), **unknown}
 
 

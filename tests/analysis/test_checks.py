@@ -321,14 +321,15 @@ def test_which_algorithms_a_partition_excuses(needs: str, radio: bool, connected
     assume a connected network. For the others, only a component without units is an excuse.
     """
     first = start(needs=needs, over_radio=radio, assumes_connected=connected)
-    unserved = pending(9, 1, since=2, alive=True, component=2, component_units=1)
-    apart, together = ("partition", 3, None, 2, []), ("partition", 4, None, 1, [])
-    verdict = judge(Starvation, first, request(2, 1), apart, unserved, stop(9, 1, 0, 0))
+    apart, together = (
+        pending(9, 1, since=2, alive=True, component=2, component_units=1, parts=parts) for parts in (2, 1)
+    )
+    verdict = judge(Starvation, first, request(2, 1), apart, stop(9, 1, 0, 0))
     if needs == "any node" or (radio and connected):
         assert (verdict.verdict, verdict.detail) == (OK, "excused: 1 (network partitioned)")
     else:
         assert_fails(verdict, "node 1 still waits")
-    healed = judge(Starvation, first, request(2, 1), apart, together, unserved, stop(9, 1, 0, 0))
+    healed = judge(Starvation, first, request(2, 1), together, stop(9, 1, 0, 0))
     assert_fails(healed, "node 1 still waits")
 
 
@@ -338,6 +339,57 @@ def test_crash_excuses_only_the_node_itself() -> None:
     assert_fails(other, "t=9:", "node 1 ")
     before = judge(Starvation, start(), ("crash", 1, 1, 0), request(2, 1), stop(9, 1, 0, 0))
     assert_fails(before, "t=9:", "node 1 ")
+
+
+DOWN = ("crash", 3, 3, 0)
+
+
+def waits_for(node: int, *peers: int, spares: int = 0) -> Event:
+    """At the end a node waits for others."""
+    return ("awaits", 9, node, list(peers), spares)
+
+
+@pytest.mark.parametrize(
+    ("history", "is_excused"),
+    [
+        pytest.param([DOWN, waits_for(1, 3)], True, id="for a node that is down"),
+        pytest.param([DOWN, waits_for(1, 2)], False, id="for another node"),
+        pytest.param([DOWN, waits_for(1, 2, 3, spares=1)], False, id="it can do without one"),
+        pytest.param([DOWN, ("crash", 4, 2, 0), waits_for(1, 2, 3, spares=1)], True, id="not without two"),
+        pytest.param([DOWN, waits_for(1, 2), waits_for(2, 3)], True, id="for a node that is blocked itself"),
+        pytest.param([DOWN, waits_for(1, 2), waits_for(2, 1)], False, id="for each other"),
+        pytest.param([DOWN, waits_for(1, 2), waits_for(2, 0, 3, spares=1)], False, id="for a node that is not blocked"),
+        pytest.param([DOWN, ("restart", 4, 3, 1), waits_for(1, 3)], True, id="crashed since, and has forgotten"),
+        pytest.param([("crash", 1, 3, 0), ("restart", 1, 3, 1), waits_for(1, 3)], False, id="crashed before"),
+        pytest.param(
+            [DOWN, ("restart", 4, 3, 1), waits_for(1, 2), waits_for(2, 3)], True, id="a permission lost in a crash"
+        ),
+        pytest.param(
+            [DOWN, ("restart", 4, 3, 1), *visit(3, 5, 6, 7), waits_for(1, 2), waits_for(2, 3)],
+            False,
+            id="a permission given after it",
+        ),
+    ],
+)
+def test_which_crashes_excuse_requests_for_permission(history: list[Event], is_excused: bool) -> None:
+    """Those without which the request can be served by no means."""
+    first = start(units=(0, 0, 0, 0), shares="permissions", capacity=1)
+    unserved = pending(9, 1, since=2, alive=True, component=4, component_units=0)
+    verdict = judge(Starvation, first, request(2, 1), *history, unserved, stop(9, 0, 0, 0, 0))
+    if is_excused:
+        assert (verdict.verdict, verdict.detail) == (OK, "excused: 1 (waits for a node that crashed)")
+    else:
+        assert_fails(verdict, "t=9:", "node 1 still waits since t=2; for the permission of [")
+
+
+def test_safety_of_clusters() -> None:
+    """One inside in each of two clusters is right, two in one cluster are one too many."""
+    first = start(units=(1, 0, 1, 0), clusters=(0, 0, 1, 1))
+    asks = [request(1, node) for node in range(4)]
+    apart = judge(Safety, first, *asks, ("enter", 2, 0, 1), ("enter", 2, 2, 1))
+    assert (apart.verdict, apart.detail) == (OK, "at most 2 of 2 in use; clusters of 2, 2 nodes")
+    together = judge(Safety, first, *asks, ("enter", 2, 2, 1), ("enter", 3, 3, 1))
+    assert_fails(together, "t=3:", "node 3 enters with [2] of its cluster inside: 2 units of 1 in use in cluster 1")
 
 
 # -- order ---------------------------------------------------------------------------------------------------------

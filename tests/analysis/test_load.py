@@ -232,7 +232,7 @@ def test_broken_json_is_refused(tmp_path: Path, name: str, text: str) -> None:
         (b"\xff\xfe\n", "events.jsonl:1"),
         (b'{"t":1,"kind":[]}\n', "events.jsonl:1: not an event"),
         (b'{"t":1,"node":0,"kind":"request","units":1,"priority":0}\n', "before the start"),
-        (b'{"t":0,"node":null,"kind":"start","version":2,"trace":"verbose"}\n', "trace level verbose"),
+        (b'{"t":0,"node":null,"kind":"start","version":%d,"trace":"verbose"}\n' % VERSION, "trace level verbose"),
     ],
     ids=["not text", "kind is a list", "no start", "unknown trace level"],
 )

@@ -29,6 +29,8 @@ def test_empty_run() -> None:
         "messages": {},
         "messages_cut_off": 0,
         "words_per_message": None,
+        "sent_words_per_message": None,
+        "words_per_cs": None,
         "token_hops_per_cs": None,
         "fairness": None,
         "concurrency": None,

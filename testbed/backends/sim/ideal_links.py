@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+from testbed.backends.sim.processors import PROCESSORS, FifoProcessors, Parcel
 from testbed.event_queue import EventQueue
 from testbed.network.components import Components
 from testbed.network.graph import Graph
@@ -64,8 +65,10 @@ class IdealLinks:
         self._user = user
         self._channels = channels  # by sender, by receiver: those of the links that are up
         self._hop = hop.draw
-        self._send_cost, self._receive_cost = costs
-        self._cpu_free = [0] * graph.nodes  # when each node has finished with the messages that it handles
+        self._costs = costs
+        self._processors: FifoProcessors | None = None
+        if costs.take_time and costs.discipline != "none":
+            self._processors = PROCESSORS[costs.discipline](queue, graph.nodes, costs, user.receive)
         self._closing: dict[Link, int] = {}  # links to fall once they are empty, and since when
         self._reopen: set[Link] = set()  # of those, the ones that are to form again at once
         queue.deliver = user.receive
@@ -74,8 +77,8 @@ class IdealLinks:
         """Called when two components have become one, or one has become two."""
         self.move: Callable[[list[Post]], None] = self._move_each
         """Sends the messages of one step of a node."""
-        if hop.fixed is not None and not any(costs):
-            self.move = queue.lane_after(hop.fixed)
+        if hop.fixed is not None and self._processors is None:
+            self.move = queue.lane_after(hop.fixed + costs.send + costs.receive)
         for a, b in graph.links():
             self._connect(a, b)
 
@@ -86,29 +89,26 @@ class IdealLinks:
             self._move(post)
 
     def _move(self, post: Post) -> None:
-        channel, leaves = post[0], self._queue.now
-        if self._send_cost:
-            free = self._cpu_free
-            leaves = free[channel.source] = max(leaves, free[channel.source]) + self._send_cost
-        channel.latest = arrives = max(leaves + self._hop(), channel.latest)
-        self._queue.at(arrives, self._arrive if self._receive_cost else self._user.receive, [post])
-
-    def _arrive(self, posts: list[Post]) -> None:
-        """A message has arrived; the node must still handle it, after those before it."""
-        if not posts:  # lost with a crash
+        channel, processors, costs = post[0], self._processors, self._costs
+        if processors is None:
+            takes = costs.send + self._hop() + costs.receive
+            channel.latest = arrives = max(self._queue.now + takes, channel.latest)
+            self._queue.at(arrives, self._user.receive, [post])
             return
-        node, free = posts[0][0].target, self._cpu_free
-        done = free[node] = max(self._queue.now, free[node]) + self._receive_cost
-        self._queue.at(done, self._user.receive, posts)
+        leaves = processors.send(channel.source) if costs.send else self._queue.now
+        channel.latest = arrives = max(leaves + self._hop(), channel.latest)
+        self._queue.at(arrives, processors.receive if costs.receive else self._user.receive, [post])
 
     def in_transit(self) -> list[tuple[int, Post]]:
         """The messages in transit, in order, and when each arrives."""
         return [(t, post) for t, _, posts in self._parcels() for post in posts]
 
-    def _parcels(self) -> list[tuple[int, int, list[Post]]]:
-        queue, arrivals = self._queue, (self._user.receive, self._arrive)
+    def _parcels(self) -> list[Parcel]:
+        queue, processors = self._queue, self._processors
+        arrivals = (self._user.receive,) if processors is None else (self._user.receive, processors.receive)
         parcels = [(t, ticket, args[0]) for t, ticket, happen, args in queue.heap if happen in arrivals]
-        return sorted([*parcels, *queue.lane], key=lambda parcel: parcel[:2])
+        waiting = [] if processors is None else processors.waiting()
+        return sorted([*parcels, *queue.lane, *waiting], key=lambda parcel: parcel[:2])
 
     # -- links -------------------------------------------------------------------------------------------------------
 

@@ -71,9 +71,9 @@ class IdealRouter:
         """Every message between its source and its destination, as a post of its current hop."""
         stranded = [(0, (Channel(node, node), routed, 0, None)) for node, routed in self._stranded]
         early = [
-            (0, (Channel(channel.target, channel.target), message, 0, None))
+            (0, (Channel(channel.target, channel.target), RoutedMessage(channel, message, number), 0, None))
             for channel, messages in self._early.items()
-            for message in messages.values()
+            for number, message in messages.items()
         ]
         return [*self.links.in_transit(), *stranded, *early]
 

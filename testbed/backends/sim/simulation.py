@@ -8,14 +8,16 @@ from agents.contract import TICKS, Needs, Shares
 from analysis.batched import BatchedListener
 from testbed.backends.repetition import Repetition
 from testbed.backends.sim.ideal_links import HopDelay, IdealLinks
-from testbed.backends.sim.ideal_router import IdealRouter
+from testbed.backends.sim.ideal_router import IdealRouter, RoutedMessage
 from testbed.backends.sim.radio_links import RadioLinks, SharedWire
 from testbed.durations import to_ticks
 from testbed.event_queue import EventQueue, Halt
 from testbed.network.faults import Faults
+from testbed.network.graph import Graph
 from testbed.network.interfaces import MovingUnits
 from testbed.network.partitions import Partitions
 from testbed.randomness import Streams
+from testbed.runtime.channel import Post
 from testbed.runtime.driver import Driver
 from testbed.scenario.links import RadioChoice
 from testbed.scenario.schema import Scenario
@@ -34,15 +36,16 @@ class Simulation(EventQueue):
         self._repetition = Repetition(scenario, streams)
         self.geometry, self.graph = self._repetition.geometry, self._repetition.graph
         self.driver = self._make_driver()
+        usable = self._repetition.usable_graph()
         self.transport: IdealRouter | IdealLinks | RadioLinks
         self.links: IdealLinks | RadioLinks
         if self._is_radio:
-            self.links = self.transport = self._make_radio_links()
+            self.links = self.transport = self._make_radio_links(usable)
         elif scenario.algorithm.agent.needs is Needs.ANY_NODE:
             self.transport = IdealRouter(
                 self,
                 self.driver,
-                self.graph,
+                usable,
                 self._hop(),
                 scenario.delays.costs(),
                 self._max_lag(),
@@ -54,7 +57,7 @@ class Simulation(EventQueue):
                 self,
                 self.driver,
                 self.driver.channels,
-                self.graph,
+                usable,
                 self._hop(),
                 scenario.delays.costs(),
                 self._max_lag(),
@@ -63,7 +66,8 @@ class Simulation(EventQueue):
         self.move = self.transport.move
         self.changes = self._repetition.link_changes(self, self.links)
         self._plan_absences()
-        self.partitions = Partitions(self, has_units=scenario.algorithm.agent.shares is Shares.TOKENS)
+        has_units = scenario.algorithm.agent.shares is Shares.TOKENS
+        self.partitions = Partitions(self, has_units=has_units, clusters=self._repetition.clusters)
         self._is_update_planned = False
         self.links.on_partition_change = self.driver.on_units_lost = self.update_partitions
         self.faults = Faults([section.fault() for section in scenario.faults], self)
@@ -76,12 +80,12 @@ class Simulation(EventQueue):
         applications = {node: repetition.application(node) for node in nodes}
         return Driver(agents, applications, self, self.listener, entries=self.scenario.entries)
 
-    def _make_radio_links(self) -> RadioLinks:
+    def _make_radio_links(self, usable: Graph) -> RadioLinks:
         repetition, agent = self._repetition, self.scenario.algorithm.agent
         return RadioLinks(
             self,
             self.driver,
-            self.graph,
+            usable,
             repetition.datagram_loss(),
             repetition.link_settings(),
             SharedWire(repetition.wire_name(), agent.messages),
@@ -101,8 +105,12 @@ class Simulation(EventQueue):
         return to_ticks(topology.max_lag) if isinstance(topology, GeometricTopology) else None
 
     def _may_part(self) -> bool:
-        """Whether the network can be partitioned: the papers' link changes never do that, even if a link falls late."""
-        return bool(self.scenario.faults) or not isinstance(self.scenario.topology, RandomTopology)
+        """Whether the network can be partitioned: the papers' link changes never do that, even if a link falls late.
+
+        They may part a cluster that sees only the links inside.
+        """
+        is_kept_whole = isinstance(self.scenario.topology, RandomTopology) and self._repetition.separated is None
+        return bool(self.scenario.faults) or not is_kept_whole
 
     def _plan_absences(self) -> None:
         """While a node has not appeared or has left, it makes no requests and is in no component."""
@@ -134,10 +142,14 @@ class Simulation(EventQueue):
         """The units in transit; where it is not known when they arrive, with a time shortly after now."""
         soon, is_known = self.now + TICKS // 100, isinstance(self.transport, IdealLinks)
         return [
-            MovingUnits(post[0].source, post[0].target, t if is_known else soon)
+            MovingUnits(post[0].source, post[0].target, t if is_known else soon, _sender(post), post[1].units)
             for t, post in self.transport.in_transit()
             if post[1].units
         ]
+
+    def units_of(self, node: int) -> int:
+        """How many units a node holds; none if it does not run."""
+        return self.driver.agents[node].units if self.driver.is_alive(node) else 0
 
     def set_cut_off(self, nodes: frozenset[int]) -> None:
         """These nodes can reach no unit now."""
@@ -210,7 +222,8 @@ class Simulation(EventQueue):
         """The whole repetition."""
         scenario, agents = self.scenario, self.driver.agents
         units = [agents[node].units for node in range(scenario.nodes)]
-        self._repetition.log_start(self.listener, units, [list(link) for link in self.graph.links()])
+        links = [list(link) for link in self._repetition.usable_graph().links()]
+        self._repetition.log_start(self.listener, units, links)
         if scenario.warmup:
             self.at(to_ticks(scenario.warmup), self.driver.counts.forget)
             if isinstance(self.links, RadioLinks):
@@ -244,19 +257,23 @@ class Simulation(EventQueue):
             self.driver.counts.forget()
             if isinstance(self.links, RadioLinks):
                 self.links.forget_frames()
-        for application in self.driver.waiting():
-            component = self.links.components.of(application.node)
-            units = sum(self.driver.agents[node].units for node in component if self.driver.is_alive(node))
-            moving = (post for _, post in self.transport.in_transit() if post[1].units)
-            units += sum(post[1].units for post in moving if {post[0].source, post[0].target} <= component)
-            if self.scenario.algorithm.agent.shares is Shares.PERMISSIONS:
-                self.listener.awaits(self.now, application.node, sorted(self.driver.agents[application.node].awaits()))
-            self.listener.pending(self.now, application.node, application.since, True, len(component), units)
-        held = [
-            self.driver.agents[node].units if self.driver.is_alive(node) else 0 for node in range(self.scenario.nodes)
-        ]
+        waiting = self.driver.waiting()
+        if waiting and self.scenario.algorithm.agent.shares is Shares.PERMISSIONS:
+            for node, agent in sorted(self.driver.agents.items()):
+                if awaited := sorted(agent.awaits()):
+                    self.listener.awaits(self.now, node, awaited, agent.spares)
+        for application in waiting:
+            reach = self.partitions.reach(application.node)
+            self.listener.pending(self.now, application.node, application.since, True, *reach)
+        held = [self.units_of(node) for node in range(self.scenario.nodes)]
         self.driver.counts.report(self.listener)
         if isinstance(self.links, RadioLinks):
             for kind in sorted(self.links.frames):
                 self.listener.frames(self.now, None, kind, self.links.frames[kind], self.links.bytes[kind])
         self.listener.stop(self.now, None, why, held)
+
+
+def _sender(post: Post) -> int:
+    """The node that sent a message which is in transit, over one link or several."""
+    message = post[1]
+    return message.channel.source if isinstance(message, RoutedMessage) else post[0].source

@@ -46,7 +46,6 @@ class StationFaults:
         self._repetition = repetition
         self._merger = merger
         self.graph = repetition.graph
-        self.links = self
         self.listener = _FaultListener(merger)
         self.changes = repetition.link_changes(control, self)
         self._forbidding: list[Callable[[int, int], bool]] = []
@@ -91,7 +90,7 @@ class StationFaults:
     def moving_units(self) -> list[MovingUnits]:
         """The units in transit; the logs will show soon whether they have arrived."""
         soon = self.now + to_ticks(ARRIVAL_CHECK_S / self._repetition.scenario.time_unit)
-        return [MovingUnits(moving.source, moving.target, soon) for moving in self._merger.ledger.moving_units()]
+        return [moving._replace(arrives=soon) for moving in self._merger.ledger.moving_units()]
 
     def crash(self, node: int) -> None:
         """Kill a station; the crash is logged when it has exited and its log has been read."""

@@ -7,6 +7,7 @@ later than they are written.
 from __future__ import annotations
 
 from analysis.listener import Listener
+from testbed.network.clusters import Clusters
 from testbed.network.graph import Graph
 from testbed.network.interfaces import MovingUnits
 from testbed.network.partitions import Partitions
@@ -39,7 +40,9 @@ class Holdings(Listener):
         self.inside.discard(node)
         self.waiting[node] = t
 
-    def send(self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, fields: object) -> None:
+    def send(
+        self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, added_words: int, fields: object
+    ) -> None:
         if units:
             self.held[node] -= units
             self.moving[node, peer, id] = (type, units)
@@ -68,7 +71,14 @@ class Ledger:
     """The state of the whole network, as it was at the time of the last event."""
 
     def __init__(
-        self, graph: Graph, units: list[int], absent: set[int], listener: Listener, *, has_units: bool = True
+        self,
+        graph: Graph,
+        units: list[int],
+        absent: set[int],
+        listener: Listener,
+        *,
+        has_units: bool = True,
+        clusters: Clusters | None = None,
     ) -> None:
         self.now = 0
         self.listener = listener
@@ -77,7 +87,7 @@ class Ledger:
         self.alive = set(range(len(units)))
         self.absent = absent
         self.cut_off: frozenset[int] = frozenset()
-        self.partitions = Partitions(self, has_units=has_units)
+        self.partitions = Partitions(self, has_units=has_units, clusters=clusters)
         self.links.on_partition_change = self.partitions.update
 
     def is_present(self, node: int) -> bool:
@@ -90,7 +100,12 @@ class Ledger:
 
     def moving_units(self) -> list[MovingUnits]:
         """The units in transit."""
-        return [MovingUnits(source, target, self.now) for source, target, _ in self.holdings.moving]
+        moving = self.holdings.moving.items()
+        return [MovingUnits(source, target, self.now, source, units) for (source, target, _), (_, units) in moving]
+
+    def units_of(self, node: int) -> int:
+        """How many units a node holds; none if it does not run."""
+        return self.holdings.held[node] if node in self.alive else 0
 
     def lost_to_crashes(self) -> list[tuple[int, int, int, str, int]]:
         """Source, target, id, type and units of messages whose senders crashed and that were not received."""
@@ -105,14 +120,6 @@ class Ledger:
         """A message with units was received: a unit may be in another component than before."""
         if len(self.links.components.members) > 1:
             self.partitions.update()
-
-    def component(self, node: int) -> tuple[int, int]:
-        """The size of a node's component, and how many units its nodes hold or have in transit between them."""
-        members = self.links.components.of(node)
-        units = sum(self.holdings.held[one] for one in members if one in self.alive)
-        moving = self.holdings.moving.items()
-        units += sum(count for (source, target, _), (_, count) in moving if {source, target} <= members)
-        return len(members), units
 
     def is_hopeless(self) -> bool:
         """Whether all waiting nodes are cut off from every unit, and no unit is in transit."""

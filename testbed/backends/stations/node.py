@@ -120,8 +120,13 @@ class Node(RealTime):
 
     @property
     def awaits(self) -> list[int]:
-        """The nodes whose permission the agent waits for."""
+        """The nodes that the agent waits for."""
         return sorted(self._driver.agents[self._node].awaits())
+
+    @property
+    def spares(self) -> int:
+        """How many of them it can do without."""
+        return self._driver.agents[self._node].spares
 
     @property
     def dropped(self) -> dict[str, int]:

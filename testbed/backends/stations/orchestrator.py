@@ -65,10 +65,13 @@ class Orchestrator(EventQueue):
         self._repetition = Repetition(scenario, Streams(scenario.seed, repetition))
         self._spec = {"scenario": scenario.to_yaml(), "repetition": repetition, "folder": str(folder)}
         self._units = [self._repetition.agent(node).units for node in range(scenario.nodes)]
-        self._links_at_start = [list(link) for link in self._repetition.graph.links()]
+        usable = self._repetition.usable_graph()
+        self._links_at_start = [list(link) for link in usable.links()]
         has_units = scenario.algorithm.agent.shares is Shares.TOKENS
         absent = self._absent_at_start()
-        self._ledger = Ledger(self._repetition.graph, self._units, absent, listener, has_units=has_units)
+        self._ledger = Ledger(
+            usable, self._units, absent, listener, has_units=has_units, clusters=self._repetition.clusters
+        )
         self._merger = LogMerger(self._ledger, listener)
         self._listener = listener
         self._clock: RunClock | None = None
@@ -219,10 +222,13 @@ class Orchestrator(EventQueue):
         (self._folder / "nodes" / "ends.json").write_text(json.dumps(reports, indent=1) + "\n", encoding="utf-8")
         for source, target, id, type, units in ledger.lost_to_crashes():
             listener.lost(now, source, target, id, type, units, "crash")
+        if ledger.holdings.waiting and self.scenario.algorithm.agent.shares is Shares.PERMISSIONS:
+            for node in self._incarnations:
+                awaited = self._ends.get(node, {}).get("awaits", [])
+                if awaited:
+                    listener.awaits(now, node, awaited, self._ends[node]["spares"])
         for node, since in sorted(ledger.holdings.waiting.items()):
-            if self.scenario.algorithm.agent.shares is Shares.PERMISSIONS:
-                listener.awaits(now, node, self._ends.get(node, {}).get("awaits", []))
-            listener.pending(now, node, since, node in ledger.alive, *ledger.component(node))
+            listener.pending(now, node, since, node in ledger.alive, *ledger.partitions.reach(node))
         self._log_frames()
         lateness = self._ends[MEDIUM]["lateness_ms"]
         if lateness is not None:

@@ -42,4 +42,5 @@ def test_the_start_event_says_what_the_checks_need(
         "warmup": 2 * TICKS,
         "units": units,
         "links": [[0, 1]],
+        "clusters": [],
     }
