@@ -91,7 +91,8 @@ def make_bars(records: Sequence[dict[str, Any]], measures: Sequence[str], by: st
     """One panel a measure, one bar a value of `by`, with the 95 % confidence interval of its mean; not saved.
 
     Records have `algorithm`, `measure`, `value` and what `by` names, one per repetition. Several algorithms share a
-    value of `by` as bars of different grey.
+    value of `by` as bars of different grey. Bars are horizontal and the figure grows with their number, so that long
+    names of many variants stay readable.
     """
     import pandas as pd
     import seaborn as sns
@@ -104,17 +105,22 @@ def make_bars(records: Sequence[dict[str, Any]], measures: Sequence[str], by: st
         greys = {name: f"{0.9 - 0.4 * index / (len(series) - 1):.2f}" for index, name in enumerate(series)}
         look |= {"hue": "algorithm", "palette": greys, "color": None}
     with _style("whitegrid"):
-        canvas = _canvas(3.4 * len(measures), 3.2)
-        axes = canvas.subplots(1, len(measures), squeeze=False)[0]
+        names = list(data[by].unique())
+        bars = len(names) * (len(series) if is_grouped else 1)
+        longest = max(map(len, [*names, *(series if is_grouped else [])]))  # beside the panels, or in the legend
+        canvas = _canvas(3.2 * len(measures) + 0.07 * longest, max(1.6, 0.8 + 0.22 * bars))
+        axes = canvas.subplots(1, len(measures), squeeze=False, sharey=True)[0]
         for axis, measure in zip(axes, measures, strict=True):
             chosen = data[data["measure"] == measure]
             legend = is_grouped and axis is axes[-1]
-            sns.barplot(chosen, x=by, y="value", ax=axis, legend=legend, **look)
-            axis.set(xlabel=by, ylabel=measure)
-            for label in axis.get_xticklabels():  # long names side by side would run into each other
-                label.set(rotation=30, ha="right", rotation_mode="anchor")
+            sns.barplot(chosen, x="value", y=by, order=names, ax=axis, legend=legend, **look)
+            axis.set(xlabel=measure, ylabel="")
+        texts = axes[0].get_yticklabels()
         if is_grouped:
             sns.move_legend(axes[-1], "upper left", bbox_to_anchor=(1.02, 1), title=None, frameon=False)
+            texts += axes[-1].get_legend().get_texts()
+        for text in texts:  # the label of a variant may contain a dollar sign
+            text.set_parse_math(False)
         return canvas
 
 

@@ -1,8 +1,9 @@
-"""`testbed compare`: several algorithms, or backends, on one scenario, side by side."""
+"""`testbed compare`: several algorithms, variants of them, or backends on one scenario, side by side."""
 
 from __future__ import annotations
 
 from argparse import Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.cli.arguments import add_command, add_json, add_out, add_overrides, add_scenario, locate, overrides
@@ -12,15 +13,19 @@ from testbed.errors import InputError
 if TYPE_CHECKING:
     from testbed.experiments.compare import Comparison
     from testbed.experiments.compare_backends import BackendComparison
+    from testbed.experiments.variants import Variant
 
 
 def add(commands: Any) -> None:
     """Add its arguments."""
     one = add_command(commands, "compare", "run several algorithms or backends on one scenario, side by side", execute)
     add_scenario(one)
-    one.add_argument(
-        "--algorithms", metavar="A,B,...", help="without --backends, the others are compared with the first"
-    )
+    one.add_argument("--algorithms", metavar="A,B,...",
+                     help="the algorithms, of which the first is the baseline; all: all that fit")  # fmt: skip
+    one.add_argument("--variant", action="append", default=[], metavar="'A KEY=VALUE ...'",
+                     help="an algorithm with parameters of its own, such as 'krl k=5' (may be repeated)")  # fmt: skip
+    one.add_argument("--variants", type=Path, metavar="FILE",
+                     help="a YAML file with variants: algorithms: [rl, {name: krl, k: 5}]")  # fmt: skip
     one.add_argument("--backends", metavar="B,C,...",
                      help="compare backends; sim has two columns, with ideal and with radio links")  # fmt: skip
     add_overrides(one)
@@ -30,7 +35,7 @@ def add(commands: Any) -> None:
 
 def execute(arguments: Namespace) -> int:
     """Carry out the command; returns the exit code."""
-    comparison = _compare_algorithms(arguments) if arguments.backends is None else _compare_backends(arguments)
+    comparison = _compare_variants(arguments) if arguments.backends is None else _compare_backends(arguments)
     if arguments.json:
         print_json(comparison.as_dict())
     else:
@@ -38,28 +43,37 @@ def execute(arguments: Namespace) -> int:
     return 1 if comparison.failures else 0
 
 
-def _compare_algorithms(arguments: Namespace) -> Comparison:
-    from testbed.experiments.compare import compare, parse_algorithms
+def _variants(arguments: Namespace) -> list[Variant]:
+    """The algorithms, then the variants of the file, then those of the options."""
+    from testbed.experiments.variants import load_variants, parse_algorithms, parse_variant
+
+    variants = [] if arguments.algorithms is None else parse_algorithms(arguments.algorithms)
+    if arguments.variants is not None:
+        variants += load_variants(locate(arguments.variants))
+    return variants + [parse_variant(text) for text in arguments.variant]
+
+
+def _compare_variants(arguments: Namespace) -> Comparison:
+    from testbed.experiments.compare import compare
     from testbed.progress import Progress
     from testbed.scenario.loader import load
 
-    if arguments.algorithms is None:
-        raise InputError("compare: found neither --algorithms nor --backends; allowed: either or both")
-    algorithms = parse_algorithms(arguments.algorithms)
+    variants = _variants(arguments)
+    if not variants:
+        allowed = "one or more of --algorithms, --variant, --variants and --backends"
+        raise InputError(f"compare: found nothing to compare; allowed: {allowed}")
     scenario = load(locate(arguments.scenario), overrides(arguments))
     with Progress() as progress:
-        return compare(scenario, algorithms, arguments.out, progress)
+        return compare(scenario, variants, arguments.out, progress)
 
 
 def _compare_backends(arguments: Namespace) -> BackendComparison:
-    from testbed.experiments.compare import parse_algorithms
     from testbed.experiments.compare_backends import Subject, compare_backends, parse_backends
     from testbed.progress import Progress
 
     if arguments.backend is not None:
         raise InputError("compare: found both --backend and --backends; allowed: one of them")
-    backends = parse_backends(arguments.backends)
-    algorithms = None if arguments.algorithms is None else parse_algorithms(arguments.algorithms, least=1)
+    backends, variants = parse_backends(arguments.backends), _variants(arguments)
     subject = Subject.load(locate(arguments.scenario), overrides(arguments))
     with Progress() as progress:
-        return compare_backends(subject, algorithms, backends, arguments.out, progress)
+        return compare_backends(subject, variants, backends, arguments.out, progress)

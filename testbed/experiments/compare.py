@@ -1,29 +1,26 @@
-"""Algorithms side by side on one scenario: the same topology, link changes and applications for each.
+"""Variants of algorithms side by side on one scenario: the same topology, link changes and applications for each.
 
-Random streams are keyed by component and node and never by the algorithm. So repetition r of every algorithm has the
+Random streams are keyed by component and node and never by the algorithm. So repetition r of every variant has the
 same network and the same think times, CS times and demands, and differences are taken repetition by repetition.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agents.registry import ALGORITHMS
 from analysis import stats
 from analysis.plots import plots_missing
 from analysis.tables import Table, number
 from testbed.backends.registry import usable_backend
 from testbed.errors import InputError
-from testbed.experiments.grid import Point, PointResult, run_points
+from testbed.experiments.grid import PointResult, run_points
 from testbed.experiments.run_directory import fresh_directory
+from testbed.experiments.variants import Variant, name_variants, resolved
 from testbed.progress import Report
-from testbed.scenario import yaml_reader
-from testbed.scenario.loader import loads
 from testbed.scenario.schema import Scenario
 
 COMPARED = {"waiting_time": "waiting time (time units)", "messages_per_cs": "messages per CS entry (messages)"}
@@ -38,10 +35,11 @@ NETWORK = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """The algorithms on a scenario; the first is the baseline of the others."""
+    """The variants on a scenario; the first is the baseline of the others."""
 
     scenario: Scenario
     variants: list[PointResult]
+    notes: list[str]
     out: Path
 
     @property
@@ -56,12 +54,13 @@ class Comparison:
         return {"mean": stats.mean(differences), "ci95": stats.ci95(differences)}
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row for every algorithm, ready for JSON."""
+        """One row for every variant, ready for JSON."""
         rows = []
         for variant in self.variants:
             rows.append(
                 {
                     "algorithm": variant.name,
+                    **resolved(variant.point.scenario),
                     **variant.metrics(),
                     "difference": {metric: self.difference(variant, metric) for metric in COMPARED},
                     "checks": variant.checks(),
@@ -75,13 +74,14 @@ class Comparison:
             "scenario": self.scenario.name,
             "baseline": self.variants[0].name,
             "rows": self.rows(),
+            "notes": self.notes,
             "directory": str(self.out),
         }
 
     def render(self) -> str:
-        """The table, what failed, and where the files are."""
+        """The table, notes, what failed, and where the files are."""
         base = self.variants[0].name
-        more = ("± 95 %", f"more than {base}", "± 95 %")
+        more = ("± 95 %", "difference", "± 95 %")
         header = ("algorithm", "waiting time", *more, "messages per CS", *more, "fairness", "checks")
         lines = []
         for variant, row in zip(self.variants, self.rows(), strict=True):
@@ -95,12 +95,12 @@ class Comparison:
         table = Table(header, lines).render("md")
         scenario = self.scenario
         title = f"{scenario.name}: {scenario.nodes} nodes, {scenario.repeat} repetitions, backend {scenario.backend}"
-        note = "Differences are paired: repetition r of every algorithm has the same network and applications.\n"
-        note += self._network()
+        note = f"Differences are from {base}, in pairs: repetition r of all has the same network and applications.\n"
+        note += self._network() + "".join(f"{line}\n" for line in self.notes)
         return f"{title}\n\n{table}\n{note}{closing_lines(self.failures, self.out)}"
 
     def _network(self) -> str:
-        """The network of the first algorithm that has results; the others ran on the same network."""
+        """The network of the first variant that has results; the others ran on the same network."""
         measured = [variant for variant in self.variants if variant.repetitions]
         metrics = (measured or self.variants)[0].metrics()
         facts = [f"{label} {number(metrics[key]['mean'])}" for key, label in NETWORK.items()]
@@ -143,40 +143,15 @@ def draw(records: Sequence[dict[str, Any]], out: Path, by: str) -> None:
         draw_bars(records, list(COMPARED.values()), out / "comparison", by)
 
 
-def compare(scenario: Scenario, algorithms: Sequence[str], out: Path, report: Report) -> Comparison:
-    """Run every algorithm on the scenario, spread over the cores."""
-    scenarios = [with_algorithm(scenario, name) for name in algorithms]
-    points = [Point(name, one) for name, one in zip(algorithms, scenarios, strict=True)]
+def compare(scenario: Scenario, variants: Iterable[Variant], out: Path, report: Report) -> Comparison:
+    """Run every variant on the scenario, spread over the cores."""
+    named = name_variants(variants, scenario)
+    if len(named.points) < 2:
+        found = " ".join(["only", *(point.name for point in named.points)]) if named.points else "nothing"
+        raise InputError(f"compare: found {found}; allowed: two or more algorithms or variants")
     usable_backend(scenario.backend)  # a backend that cannot run here is reported before a directory is made
     with fresh_directory(out, f"compare-{scenario.name}") as directory:
-        results = run_points(points, f"{scenario.name}: {', '.join(algorithms)}", directory, report)
-        comparison = Comparison(scenario, results, directory)
+        results = run_points(named.points, f"{scenario.name}: {len(named.points)} variants", directory, report)
+        comparison = Comparison(scenario, results, named.notes, directory)
         comparison.write()
     return comparison
-
-
-def with_algorithm(scenario: Scenario, name: str) -> Scenario:
-    """The scenario with another algorithm, which keeps those parameters that it knows."""
-    given = dataclasses.asdict(scenario.algorithm.parameters)
-    known = {field.name for field in dataclasses.fields(ALGORITHMS[name].parameters)}
-    parameters = {key: value for key, value in given.items() if key in known}
-    text = yaml_reader.dump({**scenario.model_dump(), "algorithm": {"name": name, **parameters}})
-    return loads(text, name=f"{scenario.name} with {name}")
-
-
-def parse_names(option: str, text: str, known: Iterable[str], least: int, allowed: str) -> list[str]:
-    """The names in `a,b,c`, the value of an option: at least `least`, each known and named once."""
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    for name in names:
-        if name not in known:
-            raise InputError(f"{option}: found {name!r}; allowed: {', '.join(known)}")
-    if len(names) < least or len(set(names)) < len(names):
-        raise InputError(f"{option}: found {text!r}; allowed: {allowed}")
-    return names
-
-
-def parse_algorithms(text: str, least: int = 2) -> list[str]:
-    """The algorithms to compare, each registered and named once."""
-    many = {1: "one", 2: "two"}[least]
-    allowed = f"{many} or more different algorithms, as in rl,raymond-tree"
-    return parse_names("--algorithms", text, ALGORITHMS, least, allowed)

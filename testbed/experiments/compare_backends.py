@@ -18,12 +18,11 @@ from testbed.experiments.compare import (
     closing_lines,
     draw,
     figure_records,
-    parse_names,
-    with_algorithm,
     write_files,
 )
 from testbed.experiments.grid import Point, PointResult, run_points
 from testbed.experiments.run_directory import fresh_directory
+from testbed.experiments.variants import Variant, name_variants, parse_names, resolved
 from testbed.progress import Report
 from testbed.scenario import yaml_reader
 from testbed.scenario.links import IdealChoice
@@ -71,15 +70,18 @@ class Subject:
             data["algorithm"].pop("raise_interval", None)
         return data
 
-    def point(self, column: Column, algorithm: str) -> Point:
-        """The scenario as it is run in a column. Radio links are the scenario's own, or the default if it has none."""
+    def point(self, column: Column, variant: Variant) -> Point:
+        """The scenario as a variant runs it in a column.
+
+        Radio links are the scenario's own, or the default if it has none.
+        """
         data = {**self.data(), "backend": column.backend}
         if self.scenario.medium not in usable_backend(column.backend).media:
             data["medium"] = "ours"
         if column.links != self.scenario.links.kind:
             data["links"] = {"kind": column.links}
         scenario = loads(yaml_reader.dump(data), name=f"{self.scenario.name} in {column.name}")
-        return Point(f"{algorithm} in {column.name}", with_algorithm(scenario, algorithm))
+        return Point(f"{variant.name} in {column.name}", variant.applied_to(scenario))
 
     def columns(self, backends: Sequence[str]) -> tuple[list[Column], list[str]]:
         """The columns of these backends that the scenario can have, and a note on each that it cannot have."""
@@ -102,8 +104,9 @@ class Subject:
 
 @dataclass(frozen=True)
 class BackendResult:
-    """The results of one algorithm in one column."""
+    """The results of one variant in one column."""
 
+    variant: Variant
     column: Column
     result: PointResult
 
@@ -112,16 +115,12 @@ class BackendResult:
         """The scenario as it ran in the column."""
         return self.result.point.scenario
 
-    @property
-    def algorithm(self) -> str:
-        """The name of the algorithm."""
-        return self.scenario.algorithm.name
-
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         directory = self.result.run_directory
         return {
-            "algorithm": self.algorithm,
+            "algorithm": self.variant.name,
+            **resolved(self.scenario),
             "world": self.column.name,
             "backend": self.column.backend,
             "links": self.column.links,
@@ -133,10 +132,10 @@ class BackendResult:
 
 @dataclass(frozen=True)
 class BackendComparison:
-    """Every algorithm in every column."""
+    """Every variant in every column."""
 
     subject: Subject
-    algorithms: list[str]
+    variants: list[Variant]
     columns: list[Column]
     results: list[BackendResult]
     notes: list[str]
@@ -158,13 +157,13 @@ class BackendComparison:
         }
 
     def render(self) -> str:
-        """A table for every algorithm, notes, what failed, and where the files are."""
+        """A table for every variant, notes, what failed, and where the files are."""
         scenario = self.subject.scenario
         parts = [f"{scenario.name}: {scenario.nodes} nodes, {scenario.repeat} repetitions in every column\n"]
-        for name in self.algorithms:
-            shown = [one for one in self.results if one.algorithm == name]
+        for variant in self.variants:
+            shown = [one for one in self.results if one.variant.name == variant.name]
             table = columns_table([(one.column.name, one.result.metrics(), one.result.verdict()) for one in shown])
-            parts += [f"## {name}\n", table.render("md") + _pacing(shown)]
+            parts += [f"## {variant.name}\n", table.render("md") + _pacing(shown)]
         notes = "".join(f"{line}\n" for line in self.notes)
         directories = [(one.result.name, one.result.run_directory) for one in self.results]
         logs = "".join(f"{name}: {directory}\n" for name, directory in directories if directory is not None)
@@ -178,7 +177,7 @@ class BackendComparison:
             [
                 record
                 for one in self.results
-                for record in figure_records(one.result, algorithm=one.algorithm, backend=one.column.name)
+                for record in figure_records(one.result, algorithm=one.variant.name, backend=one.column.name)
             ],
             self.out,
             by="backend",
@@ -199,21 +198,22 @@ def _pacing(results: list[BackendResult]) -> str:
 
 
 def compare_backends(
-    subject: Subject, algorithms: Sequence[str] | None, backends: Sequence[str], out: Path, report: Report
+    subject: Subject, variants: Sequence[Variant], backends: Sequence[str], out: Path, report: Report
 ) -> BackendComparison:
-    """Run every algorithm, or only that of the scenario, in every column of the backends."""
-    names = list(algorithms or [subject.scenario.algorithm.name])
+    """Run every variant, or only the algorithm of the scenario, in every column of the backends."""
+    own = Variant(subject.scenario.algorithm.name)
+    named = name_variants(variants or [own], subject.scenario, ("raise_interval",) if subject.paced_by_links else ())
     columns, notes = subject.columns(backends)
-    cells = [(column, subject.point(column, name)) for name in names for column in columns]
+    cells = [(variant, column, subject.point(column, variant)) for variant in named.variants for column in columns]
     with fresh_directory(out, f"compare-{subject.scenario.name}") as directory:
-        points = [point for _, point in cells]
+        points = [point for _, _, point in cells]
         results = run_points(points, f"{subject.scenario.name}, in virtual time", directory, report)
-        found = [BackendResult(column, result) for (column, _), result in zip(cells, results, strict=True)]
-        comparison = BackendComparison(subject, names, columns, found, notes, directory)
+        found = [BackendResult(*cell[:2], result) for cell, result in zip(cells, results, strict=True)]
+        comparison = BackendComparison(subject, named.variants, columns, found, named.notes + notes, directory)
         comparison.write()
     return comparison
 
 
 def parse_backends(text: str) -> list[str]:
     """The backends to compare, each registered and named once."""
-    return parse_names("--backends", text, BACKENDS, 1, "one or more different backends, as in sim")
+    return parse_names("--backends", text, BACKENDS, "one or more different backends, as in sim")

@@ -100,12 +100,21 @@ def test_bars_show_the_tables_means_and_intervals(by: str) -> None:
     ]
     figure = make_bars(records, MEASURES, by)
     for measure, axis in zip(MEASURES, figure.axes, strict=True):
-        heights = [bar.get_height() for container in axis.containers for bar in container]
-        ends = [(min(line.get_ydata()), max(line.get_ydata())) for line in axis.lines]
+        lengths = [bar.get_width() for container in axis.containers for bar in container]
+        ends = [(min(line.get_xdata()), max(line.get_xdata())) for line in axis.lines]
         wanted = [expected(values[measure, algorithm, backend]) for algorithm in SERIES for backend in backends]
-        assert heights == pytest.approx([mean for mean, _, _ in wanted], rel=1e-9)
+        assert lengths == pytest.approx([mean for mean, _, _ in wanted], rel=1e-9)
         assert [low for low, _ in ends] == pytest.approx([low for _, low, _ in wanted], rel=1e-9)
         assert [high for _, high in ends] == pytest.approx([high for _, _, high in wanted], rel=1e-9)
+
+
+@pytest.mark.parametrize("by", ["algorithm", "backend"])
+def test_names_of_bars_are_no_mathematics(by: str, tmp_path: Path) -> None:
+    """The label of a variant may contain dollar signs, between which matplotlib would expect mathematics."""
+    records = [
+        {"measure": MEASURES[0], "algorithm": name, "backend": "sim", "value": 1.0} for name in (r"$\none$", "rl")
+    ]
+    assert draw_bars(records, MEASURES[:1], tmp_path / "bars", by)
 
 
 def test_figures_are_saved_in_every_format(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
-"""`testbed compare`: algorithms on the same network and load, with paired differences."""
+"""`testbed compare`: algorithms and variants of them on the same network and load, with paired differences."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -8,7 +9,8 @@ from agents.registry import ALGORITHMS
 from agents.rl import ReverseLink
 from analysis import stats
 from testbed.cli.main import main
-from testbed.experiments.compare import compare, with_algorithm
+from testbed.experiments.compare import compare
+from testbed.experiments.variants import Variant
 from testbed.scenario.loader import loads
 from tests.agents.rl_variants import KeptToken
 from tests.testbed.backends.sim.test_simulation import MOBILE
@@ -74,7 +76,7 @@ def test_rows_and_paired_differences(scenario_file, tmp_path, capsys):
     document = json.loads(capsys.readouterr().out)
     assert [row["algorithm"] for row in document["rows"]] == ["rl", "raymond-tree"]
     assert {"mean", "ci95", "p50", "p95", "max"} <= document["rows"][0]["waiting_time"].keys()
-    comparison = compare(loads(TEXT), ["rl", "raymond-tree"], tmp_path, lambda share, what: None)
+    comparison = compare(loads(TEXT), [Variant("rl"), Variant("raymond-tree")], tmp_path, lambda share, what: None)
     base, other = comparison.variants
     pairs = list(zip(other.values("messages_per_cs"), base.values("messages_per_cs"), strict=True))
     assert len(pairs) == 4
@@ -102,7 +104,7 @@ def test_table_and_files(scenario_file, tmp_path, capsys):
     text = capsys.readouterr().out
     assert "| rl " in text
     assert "| raymond-tree" in text
-    assert "more than rl" in text
+    assert "Differences are from rl, in pairs" in text
     (folder,) = tmp_path.glob("compare-side-by-side-*")
     assert "The network: mean degree" in (folder / "report.md").read_text()
     names = {path.name for path in folder.iterdir()}
@@ -124,19 +126,94 @@ def test_bad_lists_of_algorithms(algorithms, scenario_file, tmp_path, capsys):
     assert not (tmp_path / "runs").exists()
 
 
-def test_parameters_follow_where_they_are_known():
-    """`permuted` is a parameter of the tree; RL, which has none of that name, drops it."""
-    scenario = loads(TEXT.replace("algorithm: rl", "algorithm: {name: raymond-tree, permuted: false}"))
-    assert with_algorithm(scenario, "rl").algorithm.name == "rl"
-    assert with_algorithm(scenario, "raymond-tree").algorithm.parameters.permuted is False
-
-
 def test_a_scenario_that_does_not_fit_an_algorithm_is_refused(tmp_path, capsys):
     """A fault that names a message another algorithm does not have."""
     path = tmp_path / "faulty.yaml"
     path.write_text(TEXT + "faults: [{at: 10, kind: lose, node: 1, message: LinkInfo}]\n")
     assert main(["compare", str(path), "--algorithms", "rl,raymond-tree", "--out", str(tmp_path / "runs")]) == 2
-    assert "side-by-side with raymond-tree" in capsys.readouterr().err
+    assert "--algorithms raymond-tree: faults.0.message: found 'LinkInfo'" in capsys.readouterr().err
+
+
+# -- variants ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def compared(scenario_file, tmp_path, capsys, monkeypatch):
+    """Runs a comparison with these options; returns its JSON document."""
+
+    def run(*options: str) -> dict:
+        monkeypatch.setattr("testbed.experiments.compare.plots_missing", lambda: "not drawn here")
+        assert main(["compare", str(scenario_file), *options, "--out", str(tmp_path / "out"), "--json"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert json.loads((Path(document["directory"]) / "rows.json").read_text()) == document
+        return document
+
+    return run
+
+
+def test_variants_differ_in_what_they_say(compared):
+    """Two tokens let two nodes in at once and three tokens three; the rows have the parameters in full."""
+    document = compared("--variant", "krl k=2", "--variant", "krl k=3", "--set", "workload.rate=1")
+    assert document["baseline"] == "krl k=2"
+    assert [row["algorithm"] for row in document["rows"]] == ["krl k=2", "krl k=3"]
+    assert [row["peak_units"]["mean"] for row in document["rows"]] == [2, 3]
+    assert [row["parameters"] for row in document["rows"]] == [
+        {"name": "krl", "raise_interval": 0, "k": k} for k in (2, 3)
+    ]
+    assert [row["clusters"] for row in document["rows"]] == [None, None]
+
+
+def test_a_variant_in_clusters(compared):
+    """One unit in each cluster, so that two nodes are in at once."""
+    document = compared("--algorithms", "ricart-agrawala", "--variant", "ricart-agrawala clusters=2",
+                        "--set", "workload.rate=1", "--set", "topology=complete")  # fmt: skip
+    assert [row["algorithm"] for row in document["rows"]] == ["ricart-agrawala", "ricart-agrawala clusters=2"]
+    assert [row["clusters"] for row in document["rows"]] == [None, 2]
+    assert [row["peak_units"]["mean"] for row in document["rows"]] == [1, 2]
+
+
+def test_algorithms_are_variants_with_no_keys_of_their_own(compared, tmp_path):
+    """They come first, then those of the file, then those of the options; and the numbers are the same."""
+    path = tmp_path / "variants.yaml"
+    path.write_text("algorithms: [{name: krl, k: 2, label: two}]\n")
+    several = compared("--variant", "krl k=4", "--variants", str(path), "--algorithms", "rl,krl")
+    assert [row["algorithm"] for row in several["rows"]] == ["rl", "krl k=3", "two", "krl k=4"]
+    plain = compared("--algorithms", "rl,krl")
+    as_variants = compared("--variant", "rl", "--variant", "krl")
+    assert plain["rows"] == as_variants["rows"]
+    assert [{**row, "algorithm": ""} for row in plain["rows"]] == [
+        {**row, "algorithm": ""} for row in several["rows"][:2]
+    ]
+
+
+def test_all_algorithms_that_fit(scenario_file, tmp_path, capsys, monkeypatch):
+    """The report says after the table which were left out."""
+    monkeypatch.setattr("testbed.experiments.compare.plots_missing", lambda: "not drawn here")
+    small = ["--set", "nodes=3", "--set", "topology=complete", "--set", "duration=20", "--set", "repeat=1"]
+    command = ["compare", str(scenario_file), "--algorithms", "all", *small, "--out", str(tmp_path / "out")]
+    assert main(command) == 0
+    table, _, rest = capsys.readouterr().out.partition("\n\nDifferences")
+    assert "| ricart-agrawala " in table
+    assert "| krl " not in table
+    assert "\nNo krl: algorithm: found {" in rest
+    assert main([*command, "--json"]) == 0
+    notes = json.loads(capsys.readouterr().out)["notes"]
+    assert [note for note in notes if note.startswith("No krlf: ")]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "found nothing to compare; allowed: one or more of --algorithms, --variant, --variants and --backends"),
+        (["--variant", "krl k=2"], "found only krl; allowed: two or more algorithms or variants"),
+        (["--algorithms", "rl"], "found only rl; allowed: two or more algorithms or variants"),
+    ],
+)
+def test_fewer_than_two(options, said, scenario_file, tmp_path, capsys):
+    """One line, exit code 2, nothing run."""
+    assert main(["compare", str(scenario_file), *options, "--out", str(tmp_path / "runs")]) == 2
+    assert capsys.readouterr().err == f"testbed: compare: {said}\n"
+    assert not (tmp_path / "runs").exists()
 
 
 # -- worker processes that are killed ---------------------------------------------------------------------------------
@@ -176,7 +253,7 @@ def test_a_killed_worker_costs_its_repetition_only(scenario_file, tmp_path, caps
 def test_an_algorithm_without_any_results(algorithms, scenario_file, tmp_path, capsys, monkeypatch):
     """All its repetitions were killed: its cells are empty, whichever is the baseline, and the others are intact."""
     text, rows = killed_comparison(algorithms, range(4), scenario_file, tmp_path, capsys, monkeypatch)
-    alone = compare(loads(TEXT), ["rl", "rl"], tmp_path / "alone", lambda share, what: None)
+    alone = compare(loads(TEXT), [Variant("rl"), Variant("krl")], tmp_path / "alone", lambda share, what: None)
     assert {key: rows["rl"][key] for key in alone.variants[0].metrics()} == alone.variants[0].metrics()
     assert cells(text, "rl")[0] == f"{alone.variants[0].mean('waiting_time'):.4g}"
     assert cells(text, "rl")[-1] == "ok"

@@ -21,6 +21,7 @@ from testbed.backends.sim.simulation import Simulation
 from testbed.cli.main import main
 from testbed.experiments.compare_backends import Column, Subject, compare_backends
 from testbed.experiments.grid import Point, PointResult
+from testbed.experiments.variants import Variant
 from testbed.randomness import Streams
 from testbed.scenario import yaml_reader
 from testbed.scenario.loader import loads
@@ -153,6 +154,24 @@ def test_a_table_for_every_algorithm(scenario_file, tmp_path, capsys, with_figur
     assert "raise_interval" not in tables[1]
 
 
+def test_every_variant_in_every_column(scenario_file, tmp_path, capsys):
+    """A table for each, titled by its name; what the links decide is in a name only if the variant sets it."""
+    variants = ["--variant", "krl k=2", "--variant", "krl k=3 raise_interval=4", "--algorithms", "rl"]
+    command = ["compare", str(scenario_file), "--backends", "sim", *variants, "--out", str(tmp_path / "out")]
+    assert main(command) == 0
+    tables = capsys.readouterr().out.split("## ")[1:]
+    assert [table.splitlines()[0] for table in tables] == ["rl", "krl k=2", "krl raise_interval=4 k=3"]
+    assert ["raise_interval is 0 in sim ideal, 1 in sim radio." in table for table in tables] == [True, True, False]
+    assert main([*command, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [(row["algorithm"], row["world"], row["parameters"].get("k")) for row in rows] == [
+        (name, column, k)
+        for name, k in (("rl", None), ("krl k=2", 2), ("krl raise_interval=4 k=3", 3))
+        for column in ("sim ideal", "sim radio")
+    ]
+    assert [row["parameters"]["raise_interval"] for row in rows] == [0, 1, 0, 1, 4, 4]
+
+
 @pytest.mark.parametrize(
     ("algorithm", "links", "in_ideal", "in_radio"),
     [
@@ -169,35 +188,35 @@ def test_heights_are_raised_as_the_links_want_it_or_the_scenario_says(algorithm,
     """What a scenario says holds everywhere; a default is that of the column."""
     one = subject(TEXT.replace("algorithm: rl", f"algorithm: {algorithm}") + f"links: {links}\n")
     own = one.scenario.algorithm.name
-    assert described(one.point(IDEAL, own).scenario) == ("sim", "ideal", in_ideal)
-    assert described(one.point(RADIO, own).scenario) == ("sim", "radio", in_radio)
+    assert described(one.point(IDEAL, Variant(own)).scenario) == ("sim", "ideal", in_ideal)
+    assert described(one.point(RADIO, Variant(own)).scenario) == ("sim", "radio", in_radio)
 
 
 def test_other_algorithms_are_paced_alike():
     """An override counts as much as the file; an algorithm without the parameter leaves it to the links."""
-    assert described(subject(TEXT, "algorithm.raise_interval=2").point(RADIO, "krl").scenario)[2] == 2
-    assert described(subject(TEXT).point(RADIO, "krl").scenario)[2] == 1
-    assert described(subject(TEXT, "algorithm=raymond-tree").point(RADIO, "krl").scenario)[2] == 1
-    assert described(subject(TEXT, "links=radio").point(IDEAL, "krl").scenario)[2] == 0
+    assert described(subject(TEXT, "algorithm.raise_interval=2").point(RADIO, Variant("krl")).scenario)[2] == 2
+    assert described(subject(TEXT).point(RADIO, Variant("krl")).scenario)[2] == 1
+    assert described(subject(TEXT, "algorithm=raymond-tree").point(RADIO, Variant("krl")).scenario)[2] == 1
+    assert described(subject(TEXT, "links=radio").point(IDEAL, Variant("krl")).scenario)[2] == 0
 
 
 def test_radio_links_are_the_scenarios_own(slowly):
     """With their settings, in every column with radio links; the backend is that of the column."""
     one = subject(TEXT + "links: {kind: radio, loss: 0.1, hello: 2}\nbackend: slowly\n")
     for column in (RADIO, Column("slowly", "slowly", "radio")):
-        assert one.point(column, "rl").scenario.links == one.scenario.links
-        assert one.point(column, "rl").scenario.backend == column.backend
-    assert one.point(IDEAL, "rl").scenario.backend == "sim"
+        assert one.point(column, Variant("rl")).scenario.links == one.scenario.links
+        assert one.point(column, Variant("rl")).scenario.backend == column.backend
+    assert one.point(IDEAL, Variant("rl")).scenario.backend == "sim"
 
 
 @pytest.mark.parametrize("links", ["ideal", "radio"])
 def test_the_scenario_that_is_kept_gives_the_same_columns(links, tmp_path):
     """Every default is written out except the one that depends on the column."""
     one = subject(TEXT, f"links={links}", "repeat=1", "duration=5")
-    comparison = compare_backends(one, None, ["sim"], tmp_path, lambda share, what: None)
+    comparison = compare_backends(one, [], ["sim"], tmp_path, lambda share, what: None)
     again = Subject.load(comparison.out / "scenario.yaml")
     assert again.scenario == one.scenario
-    points = [again.point(column, "rl") for column in (IDEAL, RADIO)]
+    points = [again.point(column, Variant("rl")) for column in (IDEAL, RADIO)]
     assert [point.scenario for point in points] == [one.scenario for one in comparison.results]
 
 
@@ -236,7 +255,7 @@ def test_real_time_runs_alone_and_keeps_its_logs(slowly, scenario_file, tmp_path
 def test_virtual_time_of_others_is_spread_like_the_simulators(slowly, tmp_path, monkeypatch):
     """A backend that does not need real time does not run alone."""
     monkeypatch.setattr(slowly, "real_time", False)
-    comparison = compare_backends(subject(TEXT), None, ["slowly"], tmp_path, lambda share, what: None)
+    comparison = compare_backends(subject(TEXT), [], ["slowly"], tmp_path, lambda share, what: None)
     assert slowly.calls == []  # those were made in workers
     assert [len(one.result.repetitions) for one in comparison.results] == [2]
     assert [one.result.run_directory for one in comparison.results] == [None]
@@ -245,7 +264,7 @@ def test_virtual_time_of_others_is_spread_like_the_simulators(slowly, tmp_path, 
 def test_progress_is_over_everything(slowly, tmp_path):
     """From nothing to all, never back; the weight of real time is its length, here 2 x 30 s against four jobs."""
     seen: list[tuple[float, str]] = []
-    compare_backends(subject(TEXT), None, ["sim", "slowly"], tmp_path, lambda *reported: seen.append(reported))
+    compare_backends(subject(TEXT), [], ["sim", "slowly"], tmp_path, lambda *reported: seen.append(reported))
     shares = [share for share, _ in seen]
     assert shares == sorted(shares)
     assert (shares[0], round(shares[-1], 2)) == (0, 1)
@@ -296,7 +315,7 @@ def test_verdicts_in_a_cell():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("", "compare: found neither --algorithms nor --backends"),
+        ("", "compare: found nothing to compare"),
         ("--backends sim,nowhere", "--backends: found 'nowhere'; allowed: sim"),
         ("--backends sim,sim", "--backends: found 'sim,sim'; allowed: one or more different backends"),
         ("--backends ,", "--backends: found ','; allowed: one or more"),
@@ -304,7 +323,8 @@ def test_verdicts_in_a_cell():
         ("--backends sim --algorithms unknown", "--algorithms: found 'unknown'"),
         ("--backends sim --algorithms ,", "--algorithms: found ','; allowed: one or more"),
         ("--backends sim --set nodes=0", "--set nodes=0: nodes: found 0"),
-        ("--algorithms rl", "--algorithms: found 'rl'; allowed: two or more"),
+        ("--backends sim --variant krk", "--variant 'krk': name: found 'krk'"),
+        ("--algorithms rl", "compare: found only rl; allowed: two or more"),
     ],
 )
 def test_bad_options(options, said, scenario_file, tmp_path, capsys):
