@@ -90,6 +90,22 @@ class Parameters:
         """Raise ValueError if the parameters cannot work with this many nodes."""
 
 
+@dataclass(frozen=True)
+class MultipleEntries(Parameters):
+    """The parameters of an algorithm that lets several nodes in: `k` at a time."""
+
+    k: int = 3
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise ValueError("k at least 1")
+
+    def check(self, nodes: int) -> None:
+        """More entries at a time than nodes would be without meaning."""
+        if self.k > nodes:
+            raise ValueError(f"k at most the number of nodes, {nodes}")
+
+
 class Agent:
     """Base of every algorithm: one instance is the mutual exclusion process of one node."""
 
@@ -156,7 +172,7 @@ class Agent:
     @classmethod
     def capacity(cls, parameters: Any) -> int:
         """How many units may be in use at one time: 1 for mutual exclusion, k for its generalisations."""
-        return 1
+        return parameters.k if isinstance(parameters, MultipleEntries) else 1
 
     # -- inputs ------------------------------------------------------------------------------------------------------
 

@@ -42,6 +42,10 @@ class Duration:
         """The time, if it never varies."""
         return to_ticks(self.values[0]) if self.kind == "fixed" else None
 
+    def mean(self) -> float:
+        """The time, or the mean of the distribution, in time units."""
+        return sum(self.values) / len(self.values)
+
     def dump(self) -> Any:
         """As a scenario would write it."""
         if self.kind == "uniform":

@@ -322,6 +322,9 @@ class Driver:
                     if not self._any_node:
                         self._report_no_link(kind, node, peer, b)
                         continue
+                    if peer == node or peer not in self.channels:
+                        whom = "itself" if peer == node else f"node {peer}, which does not exist"
+                        raise AgentError(f"node {node} sends a {kind.name} to {whom}") from None
                     channel = channels[peer] = Channel(node, peer)
                 channel.sent = number = channel.sent + 1
                 if plain:

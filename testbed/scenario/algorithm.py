@@ -28,7 +28,8 @@ class AlgorithmChoice:
         return ALGORITHMS[self.name]
 
 
-def _parse(value: Any) -> AlgorithmChoice:
+def parse_algorithm(value: Any) -> AlgorithmChoice:
+    """The algorithm that a scenario asks for, checked."""
     if isinstance(value, str):
         value = {"name": value}
     if not isinstance(value, dict):
@@ -60,4 +61,4 @@ def _dump(choice: AlgorithmChoice) -> dict[str, Any]:
     return {"name": choice.name, **dataclasses.asdict(choice.parameters)}
 
 
-Algorithm = Annotated[AlgorithmChoice, PlainValidator(_parse), PlainSerializer(_dump)]
+Algorithm = Annotated[AlgorithmChoice, PlainValidator(parse_algorithm), PlainSerializer(_dump)]

@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainSerializer, PlainValidator, model_validator
+from pydantic_core import PydanticCustomError
 
+from agents.contract import Parameters
+from agents.makki import MakkiParameters
 from agents.pacing import PacedParameters
 from agents.registry import ALGORITHMS
 from analysis.events import LEVELS
 from testbed.backends.registry import BACKENDS, find_backend
-from testbed.durations import MAX_UNITS
+from testbed.durations import MAX_UNITS, parse_duration
 from testbed.input_errors import not_one_of
 from testbed.mobility.area import Area, parse_area
 from testbed.mobility.registry import Mobility, Placement
@@ -38,6 +41,14 @@ def _parse_backend(value: Any) -> str:
 
 
 BackendName = Annotated[str, PlainValidator(_parse_backend)]
+
+
+def _chosen_algorithm(data: Any, parameters: type[Parameters]) -> dict[str, Any] | None:
+    """The algorithm that unchecked data choose, as a mapping, if it has parameters of this class."""
+    chosen = data.get("algorithm") if isinstance(data, dict) else None
+    chosen = {"name": chosen} if isinstance(chosen, str) else chosen
+    agent = ALGORITHMS.get(str(chosen.get("name"))) if isinstance(chosen, dict) else None
+    return chosen if agent is not None and issubclass(agent.parameters, parameters) else None
 
 
 class Scenario(Section):
@@ -100,17 +111,28 @@ class Scenario(Section):
     def _pace_over_radio(cls, data: Any) -> Any:
         """By default, over radio links heights are raised at most once per hello interval."""
         links = data.get("links") if isinstance(data, dict) else None
-        if "radio" not in (links, links.get("kind") if isinstance(links, dict) else None):
-            return data
-        algorithm = data.get("algorithm")
-        chosen = {"name": algorithm} if isinstance(algorithm, str) else algorithm
-        agent = ALGORITHMS.get(str(chosen.get("name"))) if isinstance(chosen, dict) else None
-        if agent is None or not issubclass(agent.parameters, PacedParameters) or "raise_interval" in chosen:
+        chosen = _chosen_algorithm(data, PacedParameters)
+        is_radio = "radio" in (links, links.get("kind") if isinstance(links, dict) else None)
+        if not is_radio or chosen is None or "raise_interval" in chosen:
             return data
         hello = links.get("hello", 1.0) if isinstance(links, dict) else 1.0
         if isinstance(hello, bool) or not isinstance(hello, int | float) or not 0 < hello <= MAX_UNITS:
             return data  # the check of the links reports it
         return {**data, "algorithm": {**chosen, "raise_interval": hello}}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _collect_for_a_round_trip(cls, data: Any) -> Any:
+        """By default, Makki's algorithm collects requests for the time of a message and its answer in transit."""
+        chosen = _chosen_algorithm(data, MakkiParameters)
+        delays = data.get("delays") if isinstance(data, dict) else None
+        if chosen is None or "window" in chosen or not isinstance(delays, dict) or "hop" not in delays:
+            return data
+        try:
+            hop = parse_duration(delays["hop"])
+        except PydanticCustomError:
+            return data  # the check of the delays reports it
+        return {**data, "algorithm": {**chosen, "window": 2 * hop.mean()}}
 
     @model_validator(mode="after")
     def _fits_together(self) -> Scenario:

@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
+from agents.contract import Agent
 from analysis.audit import BatchedAudit
 from testbed.backends.sim.simulation import Simulation
 from testbed.randomness import Streams
+from testbed.runtime.driver import AgentError
 from testbed.scenario.schema import Scenario
+from tests.agents.rl_variants import registered
 
 MIN_NODES, MIN_ENTRIES, MIN_CHANGES = 8, 40, 15
 
@@ -69,6 +72,19 @@ def run_once(seed: int, **fixed: Any) -> Run:
     Simulation(scenario, Streams(scenario.seed, 0), audit).run_all(lambda share: None)
     failures = {name: one["offenders"] for name, one in audit.verdicts().items() if one["verdict"] not in PASSED}
     return Run(seed, scenario, audit.metrics(), failures)
+
+
+def is_caught(mutant: type[Agent], name: str, seeds: int = 10) -> bool:
+    """Whether some random run tells a broken agent from the algorithm whose place it takes."""
+
+    def fails(seed: int) -> bool:
+        try:
+            return bool(run_once(seed, algorithm=name).failures)
+        except AgentError:
+            return True
+
+    with registered(mutant, name):
+        return any(map(fails, range(seeds)))
 
 
 def spread(values: list[float]) -> str:

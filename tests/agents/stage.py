@@ -11,7 +11,7 @@ from random import Random
 
 from agents.contract import ONE_UNIT, Agent, Status
 from agents.message import Message
-from agents.outputs import Enter, Send
+from agents.outputs import Enter, Output, Send
 
 
 class Stage:
@@ -102,15 +102,18 @@ class Stage:
         self.script.append(f"{node}: {what}")
         event(agent)
         for output in agent.take_outputs():
-            if isinstance(output, Send):
-                self.script.append(f"     Send {shown(output.message)} to {output.peer}")
-                self.channels[node, output.peer].append(output.message)
-            elif isinstance(output, Enter):
-                self.script.append("     EnterCS")
-                self.inside.add(node)
-                self.entries += 1
-            else:
-                raise AssertionError(f"the stage cannot {output}")
+            self._carry_out(node, output)
+
+    def _carry_out(self, node: int, output: Output) -> None:
+        if isinstance(output, Send):
+            self.script.append(f"     Send {shown(output.message)} to {output.peer}")
+            self.channels[node, output.peer].append(output.message)
+        elif isinstance(output, Enter):
+            self.script.append("     EnterCS")
+            self.inside.add(node)
+            self.entries += 1
+        else:
+            raise AssertionError(f"the stage cannot {output}")
 
 
 def shown(message: Message) -> str:

@@ -1,6 +1,7 @@
 """The papers' model on the simulator: delays, FIFO links, link changes, load, and when a run ends."""
 
 import math
+from collections.abc import Sequence
 
 import pytest
 
@@ -149,18 +150,57 @@ class Recipient:
         self.arrivals += [(self.simulation.now / TICKS, channel.target, number) for channel, _, number, _ in posts]
 
 
-def test_copies_cost_one_after_the_other():
-    """The same message to several nodes is sent one copy at a time, and received one after the other."""
+def arrivals(processor: str, *sent: tuple[int, int, int], later: Sequence[tuple[float, int, int, int]] = ()):
+    """When messages reach their agents: each is sent by a node to another, with a number, at 0 or later."""
     run = prepare(
-        nodes=4, topology="complete", delays={"send": 0.5, "hop": 1, "receive": 0.25}, workload={"rate": 1e-9}
+        nodes=4,
+        topology="complete",
+        delays={"send": 0.5, "hop": 1, "receive": 0.25, "processor": processor},
+        workload={"rate": 1e-9},
     )
-    simulation = run.simulation
-    simulation.links._user = recipient = Recipient(simulation)
-    channels = simulation.driver.channels
-    simulation.move([(channels[0][target], Message(), number, None) for number, target in enumerate((1, 2, 3, 1), 1)])
-    simulation.move([(channels[2][1], Message(), 9, None)])
+    simulation, channels = run.simulation, run.simulation.driver.channels
+    recipient = Recipient(simulation)
+    if processor == "none":
+        simulation.deliver = recipient.receive
+    else:
+        simulation.links._processors._deliver = recipient.receive
+
+    def send(source: int, target: int, number: int) -> None:
+        simulation.move([(channels[source][target], Message(), number, None)])
+
+    for source, target, number in sent:
+        send(source, target, number)
+    for t, *message in later:
+        simulation.at(round(t * TICKS), send, *message)
     simulation.run(lambda: None)
-    assert recipient.arrivals == [(1.75, 1, 1), (2.0, 1, 9), (2.25, 2, 2), (2.75, 3, 3), (3.25, 1, 4)]
+    return recipient.arrivals
+
+
+COPIES = [(0, 1, 1), (0, 2, 2), (0, 3, 3), (0, 1, 4), (2, 1, 9)]
+
+
+@pytest.mark.parametrize("processor", ["fifo", "send-first"])
+def test_copies_cost_one_after_the_other(processor):
+    """The same message to several nodes is sent one copy at a time, and received one after the other."""
+    expected = [(1.75, 1, 1), (2.0, 1, 9), (2.25, 2, 2), (2.75, 3, 3), (3.25, 1, 4)]
+    assert arrivals(processor, *COPIES) == expected
+
+
+def test_without_a_processor_messages_do_not_wait():
+    """Each takes the time to send, to travel and to receive, whatever else the nodes do."""
+    assert arrivals("none", *COPIES) == [(1.75, target, number) for _, target, number in COPIES]
+
+
+@pytest.mark.parametrize("processor", ["fifo", "send-first"])
+def test_a_processor_may_send_first(processor):
+    """Two messages arrive at node 1 at 1.5, and while it receives the first it is given one to send.
+
+    The first is received at 1.75. First in, first out: the second at 2, and the message has left at 2.5. Sending first:
+    the message has left at 2.25, and the second is received at 2.5.
+    """
+    found = arrivals(processor, (0, 1, 1), (2, 1, 2), later=[(1.6, 1, 3, 3)])
+    wanted = {"fifo": [(1.75, 1, 1), (2.0, 1, 2), (3.75, 3, 3)], "send-first": [(1.75, 1, 1), (2.5, 1, 2), (3.5, 3, 3)]}
+    assert found == wanted[processor]
 
 
 # -- when a run ends ---------------------------------------------------------------------------------------------------
