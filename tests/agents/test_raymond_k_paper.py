@@ -1,6 +1,5 @@
 """Raymond's algorithm for k entries, claim by claim."""
 
-
 import pytest
 
 from agents.contract import ONE_UNIT
