@@ -44,6 +44,7 @@ def make_panels(figure: Panels) -> Figure:
     """The figure, not saved: lines are means, bars their 95 % confidence intervals, both as in the tables."""
     import pandas as pd
     import seaborn as sns
+    from matplotlib.ticker import LogFormatter
 
     data = pd.DataFrame(figure.records)
     series = sorted(data["series"].unique())
@@ -61,19 +62,23 @@ def make_panels(figure: Panels) -> Figure:
         "err_style": "bars",
     }
     with _style("whitegrid"):
-        canvas = _canvas(3.4 * len(figure.panels), 3.2)
+        legend_width = 0.5 + 0.075 * max(map(len, series))  # inches, so that long names do not squeeze the panels
+        canvas = _canvas(0.4 + 2.8 * len(figure.panels) + legend_width, 3.2)
         axes = canvas.subplots(1, len(figure.panels), sharey=True, squeeze=False)[0]
         for index, (axis, panel) in enumerate(zip(axes, figure.panels, strict=True)):
             last = index == len(figure.panels) - 1
             chosen = data[data[figure.panel] == panel]
             sns.lineplot(chosen, x=figure.x, y=figure.y, ax=axis, legend="full" if last else False, **look)
-            axis.set(title=f"({'abc'[index]}) {panel} {figure.panel}", xlabel="", ylabel=figure.y_label)
+            letter = f"({'abc'[index]}) " if len(axes) > 1 else ""
+            axis.set(title=f"{letter}{panel} {figure.panel}", xlabel="", ylabel=figure.y_label)
         # Panels share an axis, and on a log axis seaborn averages logarithms: so all are drawn before it becomes one.
         for axis in axes:
             if figure.log_x:
                 axis.set_xscale("log")
             if figure.log_y:
                 axis.set_yscale("log")
+                axis.yaxis.set_major_formatter("{x:g}")
+                axis.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.4)))
         canvas.supxlabel(figure.x_label, fontsize="medium")
         sns.move_legend(axes[-1], "upper left", bbox_to_anchor=(1.02, 1), title=None, frameon=False)
         return canvas

@@ -12,6 +12,7 @@ from testbed.progress import Report
 PAPERS: dict[str, str] = {
     "rl": "testbed.experiments.reproduce.rl",
     "krl": "testbed.experiments.reproduce.krl",
+    "bv": "testbed.experiments.reproduce.bv",
 }
 """Each module has `run(quick, out, report)`, which returns a `Reproduction`."""
 

@@ -98,6 +98,11 @@ class CellResult:
 def run_cells(cells: list[Cell], what: str, out: Path, report: Report) -> tuple[list[CellResult], list[str]]:
     """Run cells over the cores; returns their results, and a line for every failed check and every lost repetition."""
     results = run_points([cell.point() for cell in cells], what, out, report)
+    return [CellResult(cell, result) for cell, result in zip(cells, results, strict=True)], failures_of(results)
+
+
+def failures_of(results: list[PointResult]) -> list[str]:
+    """A line for every check that is not ok in a repetition, and for every lost repetition."""
     failures = []
     for result in results:
         for one in result.repetitions:
@@ -107,7 +112,7 @@ def run_cells(cells: list[Cell], what: str, out: Path, report: Report) -> tuple[
                 if check["verdict"] not in ("ok", "not applicable")
             ]
         failures += result.lost
-    return [CellResult(cell, result) for cell, result in zip(cells, results, strict=True)], failures
+    return failures
 
 
 def draw_figure(figure: Panels, path: Path) -> list[Path]:

@@ -26,7 +26,8 @@ from testbed.experiments.reproduce.cells import (
     figure_records,
     run_cells,
 )
-from testbed.experiments.reproduce.krl_claims import Claim, Measured, claims_of
+from testbed.experiments.reproduce.claims import Claim, claims_table
+from testbed.experiments.reproduce.krl_claims import Measured, claims_of
 from testbed.experiments.reproduce.reproduction import Reproduction
 from testbed.progress import Report
 
@@ -125,8 +126,7 @@ def render(points: list[CellResult], claims: list[Claim]) -> str:
         parts.append(f"## Figure {figure}: {METRIC_AXES[metric]} against {against}\n")
         parts.append(figure_table(figure, metric, points).render("md"))
     parts.append("## What section 6 claims\n")
-    lines = [(claim.claim, claim.paper, claim.measured, claim.verdict) for claim in claims]
-    parts.append(Table(("claim", "paper", "measured", "verdict"), lines).render("md"))
+    parts.append(claims_table(claims).render("md"))
     lengths = {point.cell.rate: point.cell.duration for point in points}
     listed = ", ".join(f"{length:g} at load {rate:g}" for rate, length in sorted(lengths.items()))
     parts.append(

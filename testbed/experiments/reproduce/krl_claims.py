@@ -6,36 +6,12 @@ Where the paper gives no number ("comparable", "not sensitive"), the claim here 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
 
 from testbed.experiments.reproduce.cells import NODES, CellResult
+from testbed.experiments.reproduce.claims import FAILS, HOLDS, NOT_JUDGED, Claim, NotMeasured
 
 COMPARABLE = 2.0  # "comparable": within this factor of each other
 INSENSITIVE = 0.15  # "not sensitive": the extremes differ by less than this share of the mean
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A sentence of the paper, what we measured, and whether it holds; None if a point that it needs has no value."""
-
-    claim: str
-    paper: str
-    measured: str
-    holds: bool | None
-
-    @property
-    def verdict(self) -> str:
-        """For the report."""
-        return "not judged" if self.holds is None else "holds" if self.holds else "DOES NOT HOLD"
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
-
-
-class NotMeasured(Exception):
-    """A point has no value, because all its repetitions were lost."""
 
 
 class Measured:
@@ -82,9 +58,10 @@ def claims_of(found: Measured) -> list[Claim]:
 
 def _judged(found: Measured, claim: str, paper: str, judge: Judge) -> Claim:
     try:
-        return Claim(claim, paper, *judge(found))
+        measured, holds = judge(found)
+        return Claim(claim, paper, measured, HOLDS if holds else FAILS)
     except NotMeasured as error:
-        return Claim(claim, paper, str(error), None)
+        return Claim(claim, paper, str(error), NOT_JUDGED)
 
 
 def _claim(claim: str, paper: str) -> Callable[[Judge], Judge]:

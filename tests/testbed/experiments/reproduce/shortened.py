@@ -15,6 +15,7 @@ import pytest
 from analysis import plots
 from analysis.plots import Panels
 from testbed.cli.main import main
+from testbed.experiments.reproduce.bv_cells import BVCell
 from testbed.experiments.reproduce.cells import Cell
 from testbed.scenario.schema import Scenario
 from tests.test_readme import commands
@@ -38,12 +39,17 @@ class Shortened:
 def reproduce(paper: str, out: Path) -> Shortened:
     """Run the command of the README for a paper; it must succeed."""
     (command,) = [line for line in commands() if line.startswith(f"testbed reproduce {paper} ")]
-    full, draw, figures, printed = Cell.scenario, plots.draw_panels, {}, io.StringIO()
+    full, full_bv, draw, figures, printed = Cell.scenario, BVCell.scenario, plots.draw_panels, {}, io.StringIO()
 
     def shorter(cell: Cell) -> Scenario:
         scenario = full(cell)
         assert scenario.duration is not None
         return scenario.model_copy(update={"duration": SHARE * scenario.duration, "warmup": SHARE * scenario.warmup})
+
+    def shorter_bv(cell: BVCell) -> Scenario:
+        scenario = full_bv(cell)
+        assert scenario.entries is not None
+        return scenario.model_copy(update={"entries": round(SHARE * scenario.entries)})
 
     def note(figure: Panels, path: Path) -> list[Path]:
         figures[path.name] = figure
@@ -51,22 +57,26 @@ def reproduce(paper: str, out: Path) -> Shortened:
 
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed):
         patch.setattr(Cell, "scenario", shorter)
+        patch.setattr(BVCell, "scenario", shorter_bv)
         patch.setattr(plots, "draw_panels", note)
         assert main([*shlex.split(command)[1:], "--out", str(out)]) == 0
     (folder,) = out.iterdir()
     return Shortened(printed.getvalue(), json.loads((folder / "rows.json").read_text()), folder, figures)
 
 
-def check_figures(found: Shortened, names: set[str]) -> None:
-    """Every figure shows every algorithm in every panel and has units on its axes; the first has its three files."""
+def check_figures(found: Shortened, names: set[str], lines: str = "algorithm") -> None:
+    """Every figure shows every line in every panel and has units on its axes; the first has its three files.
+
+    `lines`: the key of the records that distinguishes lines.
+    """
     assert set(found.figures) == names
     for name, figure in found.figures.items():
         assert figure.x_label.endswith(")"), name
         assert figure.y_label.endswith(")"), name
-        algorithms = {record["algorithm"] for record in figure.records}
-        assert len(algorithms) > 1
-        shown = {(record["algorithm"], record[figure.panel]) for record in figure.records}
-        assert shown == {(algorithm, panel) for algorithm in algorithms for panel in figure.panels}
+        series = {record[lines] for record in figure.records}
+        assert len(series) > 1
+        shown = {(record[lines], record[figure.panel]) for record in figure.records}
+        assert shown >= {(one, panel) for one in series for panel in figure.panels}
         assert all(record[figure.y] > 0 for record in figure.records)
     first = next(iter(found.figures))
     for suffix in ("png", "svg", "pdf"):

@@ -1,0 +1,95 @@
+"""Claims of a paper, judged by intervals: what a sentence says of some points, and what was measured there.
+
+A claim says that quantities are within bounds: a ratio below 1, say, at every load. Each quantity was measured in
+several repetitions and has a 95 % confidence interval. The claim holds if every interval is within the bounds, it does
+not hold if one is wholly outside, and otherwise it is undecided: more repetitions would be needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from analysis import stats
+from analysis.tables import Table, number
+
+HOLDS, FAILS, UNDECIDED, NOT_JUDGED = "holds", "DOES NOT HOLD", "undecided", "not judged"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of a paper, what we measured, and the verdict."""
+
+    claim: str
+    """In our words, with the numbers that we take for words such as "close to"."""
+    paper: str
+    """In the paper's words."""
+    measured: str
+    verdict: str
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether it holds; None if that is not decided."""
+        return {HOLDS: True, FAILS: False}.get(self.verdict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**asdict(self), "holds": self.holds}
+
+
+class NotMeasured(Exception):
+    """A point has no value, because all its repetitions were lost."""
+
+
+class Bounds(NamedTuple):
+    """The values of a quantity with which a claim holds."""
+
+    low: float = float("-inf")
+    high: float = float("inf")
+
+    def verdict(self, interval: Interval) -> str:
+        """Whether the quantity is within the bounds."""
+        low, high = interval.mean - interval.ci95, interval.mean + interval.ci95
+        if self.low <= low and high <= self.high:
+            return HOLDS
+        return FAILS if high < self.low or low > self.high else UNDECIDED
+
+
+class Interval(NamedTuple):
+    """A measured quantity: the mean over the repetitions, and half the width of its 95 % confidence interval."""
+
+    mean: float
+    ci95: float
+    """Infinite for a single repetition, which decides nothing."""
+
+    @classmethod
+    def of(cls, values: Iterable[float | None]) -> Interval:
+        """Over the repetitions that have a value; raises `NotMeasured` if none has."""
+        known = [value for value in values if value is not None]
+        mean, ci95 = stats.mean(known), stats.ci95(known)
+        if mean is None:
+            raise NotMeasured("no repetition has a value")
+        return cls(mean, float("inf") if ci95 is None else ci95)
+
+    def __str__(self) -> str:
+        """For the report."""
+        return number(self.mean)
+
+
+def all_of(verdicts: Iterable[str]) -> str:
+    """The verdict on a claim that speaks of every point."""
+    found = set(verdicts)
+    return FAILS if FAILS in found else UNDECIDED if UNDECIDED in found else HOLDS
+
+
+def most_of(verdicts: Sequence[str]) -> str:
+    """The verdict on a claim that speaks of most points: of more than half of them."""
+    hold, fail, half = verdicts.count(HOLDS), verdicts.count(FAILS), len(verdicts) / 2
+    return HOLDS if hold > half else FAILS if fail >= half else UNDECIDED
+
+
+def claims_table(claims: Sequence[Claim]) -> Table:
+    """Every claim with its verdict."""
+    lines = [(claim.claim, claim.paper, claim.measured, claim.verdict) for claim in claims]
+    return Table(("claim", "paper", "measured", "verdict"), lines)
