@@ -119,6 +119,8 @@ class Agent:
     handlers: ClassVar[Mapping[type[Message], str]] = {}
     """The method that takes each class of messages, by name; for algorithms that leave `on_receive` as it is."""
     _receivers: ClassVar[Mapping[type[Message], Callable[[Any, int, Any], None]]] = {}
+    is_reconstruction: ClassVar[bool] = False
+    """Whether the original text could not be found; then every table says so."""
     parameters: ClassVar[type[Parameters]] = Parameters
     spares: int = 0
     """How many of the nodes that it awaits a waiting node can do without."""

@@ -100,6 +100,7 @@ class Makki(Agent):
     """One node of the reconstruction."""
 
     needs = Needs.ANY_NODE
+    is_reconstruction = True
     messages = (Request, NewTail, Token, Grant, Return)
     handlers: ClassVar = {
         Request: "on_request_message",

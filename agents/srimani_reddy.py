@@ -52,6 +52,7 @@ class SrimaniReddy(Agent):
     """One node of the reconstruction."""
 
     needs = Needs.ANY_NODE
+    is_reconstruction = True
     messages = (Request, Token)
     handlers: ClassVar = {Request: "on_request_message", Token: "on_token"}
     parameters = MultipleEntries

@@ -77,8 +77,9 @@ def number(value: float | None) -> str:
 
 _ROWS = (
     "waiting_time", "response_time", "synchronization_delay", "messages_per_cs", "words_per_message",
-    "token_hops_per_cs", "throughput", "concurrency", "fairness", "entries", "link_change_rate", "mean_degree",
-    "components", "time_partitioned", "messages_cut_off", "frames_per_cs", "bytes_per_cs", "medium_lateness",
+    "sent_words_per_message", "words_per_cs", "token_hops_per_cs", "throughput", "concurrency", "fairness", "entries",
+    "link_change_rate", "mean_degree", "components", "time_partitioned", "messages_cut_off", "frames_per_cs",
+    "bytes_per_cs", "medium_lateness",
 )  # fmt: skip
 """The metrics of a run's table."""
 _SIDE_BY_SIDE = (
@@ -101,6 +102,8 @@ def metrics_table(metrics: dict[str, Any]) -> Table:
     for key in _ROWS:
         if key in _WHERE_ANY and metrics.get(key, {}).get("mean") is None:
             continue
+        if key == "sent_words_per_message" and metrics[key] == metrics["words_per_message"]:
+            continue  # no field of a message was added by a correction
         rows.append(_metric_row(METRICS[key].label, metrics[key]))
         if key == "messages_per_cs":
             by_type = metrics["messages_per_cs_by_type"]

@@ -12,7 +12,7 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from agents.registry import ALGORITHMS
 from testbed.errors import InputError, ScenarioError
@@ -53,8 +53,9 @@ class Variant:
 
     def applied_to(self, scenario: Scenario) -> Scenario:
         """The scenario as this variant runs it."""
-        data, known = scenario.model_dump(), parameters_of(self.algorithm)
-        inherited = {key: value for key, value in data["algorithm"].items() if key in known}
+        data, known = scenario.model_dump(), _declared(self.algorithm)
+        given = _declared(scenario.algorithm.name)  # of the same name and type; else it means something else
+        inherited = {key: data["algorithm"][key] for key in given if given[key] == known.get(key)}
         data["algorithm"] = {"name": self.algorithm, **inherited}
         for key, value in self.keys.items():
             (data if key in SCENARIO_KEYS else data["algorithm"])[key] = value
@@ -71,9 +72,11 @@ class Variant:
         return ScenarioError(self.source, self.lines.get(()), "", found, allowed)
 
 
-def parameters_of(algorithm: str) -> list[str]:
-    """The names of an algorithm's parameters, as they are declared."""
-    return [one.name for one in dataclasses.fields(ALGORITHMS[algorithm].parameters)]
+def _declared(algorithm: str) -> dict[str, Any]:
+    """The types of an algorithm's parameters, in the order in which they are declared."""
+    declared = ALGORITHMS[algorithm].parameters
+    hints = get_type_hints(declared)
+    return {one.name: hints[one.name] for one in dataclasses.fields(declared)}
 
 
 # -- named by what differs --------------------------------------------------------------------------------------------
@@ -124,11 +127,15 @@ def _apply(variants: Iterable[Variant], scenario: Scenario) -> tuple[list[tuple[
 
 
 def _name(scenario: Scenario, scenarios: Sequence[Scenario], unset: Collection[str]) -> str:
-    """The algorithm, the parameters in which its variants differ, and the clusters if there are any."""
+    """The algorithm, the parameters in which its variants differ, and the clusters if there are any.
+
+    An algorithm that is a reconstruction is called so.
+    """
     alike = [other.algorithm.parameters for other in scenarios if other.algorithm.name == scenario.algorithm.name]
     own = {key: value for key, value in dataclasses.asdict(scenario.algorithm.parameters).items() if key not in unset}
     different = {key: value for key, value in own.items() if any(getattr(other, key) != value for other in alike)}
-    return " ".join([scenario.algorithm.name, *_written(different | _clusters(scenario))])
+    reconstructed = ["(reconstruction)"] if scenario.algorithm.agent.is_reconstruction else []
+    return " ".join([scenario.algorithm.name, *reconstructed, *_written(different | _clusters(scenario))])
 
 
 def _clusters(scenario: Scenario) -> dict[str, Any]:
@@ -224,7 +231,7 @@ def _read_item(document: Document, path: KeyPath, item: Any) -> Variant:
     if not isinstance(name, str) or name not in ALGORITHMS:
         found = "nothing" if name is None else shown(name)
         raise wrong("name", found, f"one of {', '.join(ALGORITHMS)}", nearest(name, list(ALGORITHMS)))
-    known = ["name", *parameters_of(name), *SCENARIO_KEYS, "label"]
+    known = ["name", *_declared(name), *SCENARIO_KEYS, "label"]
     for key in item:
         if key not in known:
             raise wrong(key, "unknown key", f"one of {', '.join(known)}", nearest(key, known))

@@ -105,8 +105,15 @@ def summary(**changes: Any) -> dict[str, Any]:
     names += ["mean_degree", "components", "time_partitioned", "messages_cut_off"]
     metrics: dict[str, Any] = {name: {"mean": float(i), "ci95": i / 10} for i, name in enumerate(names, 1)}
     metrics["waiting_time"] |= {"p50": 0.75, "p95": 1.5, "max": 9.0}
+    metrics |= {"sent_words_per_message": metrics["words_per_message"], "words_per_cs": {"mean": 20.0, "ci95": 2.0}}
     metrics["messages_per_cs_by_type"] = {"Request": {"mean": 3.5, "ci95": None}, "Token": {"mean": 0.5, "ci95": 0.25}}
     return metrics | changes
+
+
+def test_words_as_sent_are_shown_where_they_differ() -> None:
+    """They do if a correction of the algorithm has added fields."""
+    table = metrics_table(summary(sent_words_per_message={"mean": 6.5, "ci95": 0.5}))
+    assert ["words per message, as sent", "6.5", "0.5", "-", "-", "-"] in [list(row) for row in table.rows]
 
 
 def test_metrics_table() -> None:
@@ -121,6 +128,7 @@ def test_metrics_table() -> None:
         ["  Request", "3.5", "-", "-", "-", "-"],
         ["  Token", "0.5", "0.25", "-", "-", "-"],
         ["words per message", "5", "0.5", "-", "-", "-"],
+        ["words per CS", "20", "2", "-", "-", "-"],
         ["token hops per CS", "6", "0.6", "-", "-", "-"],
         ["throughput (CS per unit)", "7", "0.7", "-", "-", "-"],
         ["concurrency", "8", "0.8", "-", "-", "-"],

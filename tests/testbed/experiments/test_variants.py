@@ -64,6 +64,11 @@ def test_parameters_that_an_algorithm_does_not_know_are_dropped():
     assert applied("raymond-tree", algorithm=tree).algorithm.parameters.permuted is False
 
 
+def test_a_parameter_of_another_type_is_another_parameter():
+    """The window of krlf-adaptive is a number of tokens, that of makki a time."""
+    assert applied("makki", algorithm="{name: krlf-adaptive, window: 7}").algorithm.parameters.window == 2.0
+
+
 def test_clusters_are_a_key_of_the_scenario():
     """So a variant sets them there, and can also unset those of the scenario."""
     assert applied("raymond-tree clusters=2").clusters == 2
@@ -103,6 +108,7 @@ def test_over_radio_links_the_default_pace_is_that_of_the_links():
         (["rl raise_interval=1 clusters=2", "rl clusters=2"],
          ["rl raise_interval=1 clusters=2", "rl raise_interval=0 clusters=2"]),
         (["krl k=2 label=two", "krl k=4"], ["two", "krl k=4"]),
+        (["makki k=2", "makki k=3"], ["makki (reconstruction) k=2", "makki (reconstruction) k=3"]),
     ],
 )  # fmt: skip
 def test_a_variant_is_named_by_what_differs(written, expected):
@@ -147,7 +153,7 @@ def test_two_that_are_the_same_are_refused(written, said):
 def test_all_is_every_algorithm_that_the_scenario_allows():
     """A note says which was left out, and why; those with k = 3 tokens need more than three nodes."""
     named = name_variants(parse_algorithms("all"), loads(tiny(nodes="3")))
-    kept = [variant.name for variant in named.variants]
+    kept = [variant.algorithm for variant in named.variants]
     assert kept == [name for name in ALGORITHMS if name in kept]
     assert {"rl", "raymond-tree", "ricart-agrawala"} <= set(kept)
     noted = [note.removeprefix("No ").partition(":")[0] for note in named.notes]
