@@ -31,6 +31,7 @@ class Safety(StepListener, Check):
         super().__init__()
         self.capacity = 0
         self.clusters: list[int] = []  # the cluster of every node, if there are clusters
+        self.share = 0  # the units of one cluster
         self.waiting: set[int] = set()
         self.inside: dict[int, int] = {}
         self.in_use = self.peak = 0
@@ -38,6 +39,7 @@ class Safety(StepListener, Check):
     def begin(self, declared: Declared, capacity: int, units: list[int], links: list[list[int]]) -> None:
         self.capacity = capacity
         self.clusters = declared.clusters
+        self.share = capacity // max(1, len(set(declared.clusters)))
 
     def take_steps(self, steps: Iterable[Step]) -> None:
         waiting, inside, capacity, clusters = self.waiting, self.inside, self.capacity, self.clusters
@@ -69,7 +71,7 @@ class Safety(StepListener, Check):
 
     def _check_cluster(self, t: int, node: int) -> None:
         """A node has entered: the nodes of its cluster that are inside must not use more than the cluster's share."""
-        clusters, share = self.clusters, self.capacity // len(set(self.clusters))
+        clusters, share = self.clusters, self.share
         fellows = [other for other in sorted(self.inside) if clusters[other] == clusters[node]]
         in_use = sum(self.inside[other] for other in fellows)
         if in_use > share:

@@ -76,38 +76,44 @@ def connected_clusters(graph: Graph, count: int) -> Clusters | None:
     Each cluster grows from one node, and these are far from each other. The smallest cluster that can grow takes, of
     the nodes beside it, the one with the fewest neighbours that are still free, which would otherwise be left behind.
     """
-    peers = graph.peers
-    of = {seed: cluster for cluster, seed in enumerate(_far_apart(peers, count))}
-    sizes = [1] * count
+    peers, of = graph.peers, dict[int, int]()
+    sizes, beside = [0] * count, [set[int]() for _ in range(count)]  # the free nodes beside every cluster
+    free = list(map(len, peers))  # how many neighbours of every node are free
 
-    def free_beside(cluster: int) -> list[int]:
-        return sorted({peer for node in of if of[node] == cluster for peer in peers[node] if peer not in of})
+    def take(node: int, cluster: int) -> None:
+        of[node] = cluster
+        sizes[cluster] += 1
+        for others in beside:
+            others.discard(node)
+        for peer in peers[node]:
+            free[peer] -= 1
+            if peer not in of:
+                beside[cluster].add(peer)
 
+    for cluster, seed in enumerate(_far_apart(peers, count)):
+        take(seed, cluster)
     while len(of) < graph.nodes:
-        for cluster in sorted(range(count), key=lambda one: (sizes[one], one)):
-            beside = free_beside(cluster)
-            if beside:
-                taken = min(beside, key=lambda node: sum(peer not in of for peer in peers[node]))
-                of[taken] = cluster
-                sizes[cluster] += 1
-                break
-        else:
+        able = [cluster for cluster in range(count) if beside[cluster]]
+        if not able:
             return None
+        cluster = min(able, key=lambda one: (sizes[one], one))
+        take(min(beside[cluster], key=lambda node: (free[node], node)), cluster)
     return Clusters(tuple(of[node] for node in range(graph.nodes)))
 
 
 def _far_apart(peers: Sequence[Collection[int]], count: int) -> list[int]:
     """Nodes far from each other: each is the one farthest from those before it, first those that cannot be reached."""
-    chosen = [0]
+    chosen: list[int] = []
+    distance = [len(peers)] * len(peers)  # from the nearest chosen node
     while len(chosen) < count:
-        distance = dict.fromkeys(chosen, 0)
-        frontier = deque(chosen)
+        seed = max(range(len(peers)), key=lambda node: (distance[node], -node))
+        chosen.append(seed)
+        distance[seed] = 0
+        frontier = deque([seed])
         while frontier:
             node = frontier.popleft()
-            for peer in sorted(peers[node]):
-                if peer not in distance:
+            for peer in peers[node]:
+                if distance[peer] > distance[node] + 1:
                     distance[peer] = distance[node] + 1
                     frontier.append(peer)
-        nodes = range(len(peers))
-        chosen.append(max(nodes, key=lambda node: (distance.get(node, len(peers)), -node)))
     return chosen

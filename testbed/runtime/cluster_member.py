@@ -13,6 +13,7 @@ from typing import Any, Self
 from agents.contract import Agent, Demand
 from agents.message import Message
 from agents.outputs import SEND
+from agents.snapshot import frozen
 
 
 class ClusterMember(Agent):
@@ -62,7 +63,7 @@ class ClusterMember(Agent):
         return frozenset(self.members[number] for number in self.agent.awaits())
 
     def state(self) -> tuple[Any, ...]:
-        return (self.members, self.agent.state())
+        return (self.members, frozen(self.outbox), self.agent.state())
 
     def clone(self) -> Self:
         twin = type(self)(self.agent.clone(), self.members)
@@ -78,13 +79,28 @@ class ClusterMember(Agent):
     def _pass_on(self) -> None:
         """Move the agent's outputs to the outbox that the driver reads."""
         for op, a, b in self.agent.outbox:
-            self.outbox.append((op, tuple(self.members[number] for number in a) if op is SEND else a, b))
+            self.outbox.append((op, tuple(map(self._node, a)) if op is SEND else a, b))
         self.agent.outbox.clear()
+
+    def _node(self, number: int) -> int:
+        """The node that has a number inside the cluster."""
+        if not 0 <= number < len(self.members):  # a negative number would be an index from the end
+            raise LookupError(f"a message to node {number} of a cluster of {len(self.members)}")
+        return self.members[number]
 
 
 @cache
 def member_class(algorithm: type[Agent]) -> type[ClusterMember]:
     """A class of members that declares what the algorithm declares: drivers ask the class."""
-    names = ("needs", "shares", "assumes_connected", "never_rests", "messages", "parameters", "summary")
+    names = (
+        "needs",
+        "shares",
+        "assumes_connected",
+        "never_rests",
+        "is_reconstruction",
+        "messages",
+        "parameters",
+        "summary",
+    )
     declared = {name: getattr(algorithm, name) for name in names}
     return type(f"{algorithm.__name__}InCluster", (ClusterMember,), declared)

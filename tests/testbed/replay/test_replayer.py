@@ -145,6 +145,47 @@ def test_inputs_that_few_algorithms_meet(case: str, kind: str, tmp_path: Path) -
     assert kind in set().union(*map(inputs_of, replays))
 
 
+CLUSTERED = {
+    "ideal": tiny(MORE + "clusters: 3\n", nodes="9", duration="60", topology=CHANGING),
+    "radio": tiny(MORE + "clusters: 3\nlinks: radio\n", nodes="9", duration="60", topology=CHANGING),
+    "crash": tiny(MORE + "clusters: 3\n" + FAULTS, nodes="9", duration="100", topology=CHANGING),
+}
+
+
+@pytest.mark.parametrize("case", CLUSTERED)
+@pytest.mark.parametrize("algorithm", ["rl", "{name: krl, k: 1}", "suzuki-kasami", "maekawa", "{name: bv, k: 1}"])
+def test_every_node_of_a_cluster_does_the_same_again(algorithm: str, case: str, tmp_path: Path) -> None:
+    """Inputs and outputs name nodes of the scenario, as the log does; messages and state those of the cluster."""
+    path = run(loads(CLUSTERED[case], [f"algorithm={algorithm}"]), tmp_path).path
+    replays = replay_all(path)
+    assert_as_recorded(replays)
+    clusters = events_of(path)[0]["clusters"]
+    for done in replays:
+        fellows = {node for node in range(9) if clusters[node] == clusters[done.node]}
+        outputs = [output for step in done.steps for output in step.outputs]
+        assert {output.peer for output in outputs if output.kind == "send"} <= fellows - {done.node}
+        assert {step.given.peer for step in done.steps if step.given.kind == "recv"} <= fellows - {done.node}
+    assert any(output.kind == "send" for one in replays for step in one.steps for output in step.outputs)
+
+
+def test_the_state_in_a_cluster_is_that_of_its_agent(invoke: Invoke, tmp_path: Path) -> None:
+    """With the numbers of the cluster, here of nodes 3, 4 and 5 of 9; the input beside it has the scenario's."""
+    keys = {"nodes": "9", "algorithm": "naimi-trehel", "duration": "60"}
+    path = run(loads(tiny(MORE + "clusters: 3\n", **keys)), tmp_path).path
+    done = replay(path, node=4)
+    assert done.steps[0].changes["father"] == 0, "node 3 by its number inside the cluster"
+    assert set(done.state) == {"status", "father", "next", "holds_token"}
+    requests = [step for step in done.steps if step.given.letter is not None and step.given.letter.type == "Request"]
+    assert requests
+    for step in requests:
+        assert step.given.peer in (3, 5)
+        assert step.given.letter is not None
+        assert step.given.letter.fields[0] in (0, 2)
+    code, out, _ = invoke(path, "--node", 4)
+    assert code == 0
+    assert re.search(r"recv Request from [35] \(origin=[02]\)", out)
+
+
 class Dicing(ReverseLink):
     """Draws a number with every request and adds it to its height, which it sends to its neighbours."""
 

@@ -187,6 +187,8 @@ WRONG_VALUES = {
     "more units than there are": Broken(
         tiny(workload="{rate: 1, units: 2}"), 5, "workload.units", "2", "at most 1, which is all that rl has"
     ),
+    "no clusters": Broken(tiny("clusters: 0\n"), 7, "clusters", "0", "at least 1"),
+    "more clusters than nodes": Broken(tiny("clusters: 6\n"), 7, "clusters", "6", "at most the number of nodes, 5"),
     "unknown verdict": Broken(
         expecting("checks", "safety: fine"), 9, "expect.checks.safety", "'fine'", "one of 'ok', 'failed'"
     ),
@@ -225,6 +227,22 @@ CONTRADICTIONS = {
     ),
     "routing between neighbours": Broken(
         tiny("routing: batman\nbackend: hwsim\n"), 7, "routing", "batman", "builtin: rl speaks with neighbours only"
+    ),
+    "clusters that have several units": Broken(
+        tiny("clusters: 2\n", algorithm="{name: krl, k: 2}"), 7, "clusters", "2, and krl with 2 units",
+        "an algorithm that has one unit, to run in each cluster",
+    ),
+    "clusters that have several units by default": Broken(
+        tiny("clusters: 2\n", algorithm="makki"), 7, "clusters", "2, and makki with 3 units", "an algorithm that has"
+    ),
+    "more nodes to inform than a cluster has": Broken(
+        tiny("clusters: 2\n", algorithm="{name: bv, k: 1, v: 2}"), 2, "algorithm",
+        "{'k': 1, 'choice': 'last-seen', 'v': 2, 'inform_to': 'random', 'literal_inform': False}",
+        "v at most the number of other nodes, 1 in a cluster",
+    ),
+    "clusters of one node on links": Broken(
+        tiny("clusters: 5\n", algorithm="{name: krl, k: 1}"), 2, "algorithm", "{'raise_interval': 0.0, 'k': 1}",
+        "k less than the number of nodes, 1 in a cluster",
     ),
     "lose over radio": Broken(
         fault("at: 1, kind: lose, node: 1") + "links: radio\n", 8, "faults.0.kind", "lose", "with ideal links only"
