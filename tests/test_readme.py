@@ -14,6 +14,7 @@ from agents.registry import ALGORITHMS
 from analysis.checks import CHECKS
 from analysis.metric_names import METRICS
 from testbed.cli.main import main, parser
+from testbed.experiments.variants import load_variants, name_variants
 from testbed.scenario.expect import Expect
 from testbed.scenario.links import RadioChoice
 from testbed.scenario.loader import load
@@ -123,8 +124,11 @@ def check_effect(words: list[str], printed: str) -> None:
         files = sorted(Path("runs").glob("campus-paths.*"))
         assert [file.suffix for file in files] == [".pdf", ".png", ".svg"]
         assert all(str(file) in printed and file.stat().st_size > 5_000 for file in files)
+    if "--variant" in words:
+        assert printed.count("\n| bv choice=") == 2
     if "--algorithms" in words:
-        for name in words[words.index("--algorithms") + 1].split(","):
+        given = words[words.index("--algorithms") + 1]
+        for name in ALGORITHMS if given == "all" else given.split(","):
             assert re.search(rf"^\| {name} .* ok \|$", printed, re.MULTILINE), name
     if "--backends" in words:
         assert re.search(r"^\| metric +\| +sim ideal \| +sim radio \| +loopback \|$", printed, re.MULTILINE)
@@ -172,7 +176,21 @@ def test_the_scenario_shown_runs_as_it_expects(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["metrics"]["messages_per_cs"]["mean"] < 15
 
 
-@pytest.mark.parametrize("path", sorted((PROJECT / "scenarios").rglob("*.yaml")), ids=lambda path: path.stem)
+VARIANTS = sorted((PROJECT / "scenarios/comparisons").glob("*-algorithms.yaml"))
+SCENARIOS = sorted(set((PROJECT / "scenarios").rglob("*.yaml")) - set(VARIANTS))
+
+
+@pytest.mark.parametrize("path", VARIANTS, ids=lambda path: path.stem)
+def test_shipped_lists_of_variants(path):
+    """Each fits a scenario beside it."""
+    (scenario,) = [one for one in SCENARIOS if one.parent == path.parent]
+    named = name_variants(load_variants(path), load(scenario))
+    assert len(named.points) > 10
+    choices = [(point.scenario.algorithm, point.scenario.clusters or 1) for point in named.points]
+    assert {choice.agent.capacity(choice.parameters) * clusters for choice, clusters in choices} == {3}
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
 def test_shipped_scenarios_open_with_their_question(path):
     """Question, setup and expected verdict, as comments; and the file is valid."""
     text = path.read_text()
