@@ -69,10 +69,15 @@ class Needs(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What an application asks for: `units` of the resource, with a priority where the algorithm knows one."""
+    """What an application asks for: `units` of the resource, with a priority where the algorithm knows one.
+
+    A greater priority is more urgent. `deadline` is the time in ticks by which the application wants to be inside; it
+    is measured, and algorithms go by the priority.
+    """
 
     units: int = 1
     priority: int = 0
+    deadline: int | None = None
 
 
 ONE_UNIT = Demand()
@@ -176,6 +181,16 @@ class Agent:
         """How many units may be in use at one time: 1 for mutual exclusion, k for its generalisations."""
         return parameters.k if isinstance(parameters, MultipleEntries) else 1
 
+    @classmethod
+    def promises_bound(cls, parameters: Any) -> bool:
+        """Whether every request is served within some bound, however heavy the load."""
+        return True
+
+    @classmethod
+    def uses_priorities(cls, parameters: Any) -> bool:
+        """Whether the priority of a demand makes a difference."""
+        return False
+
     # -- inputs ------------------------------------------------------------------------------------------------------
 
     def on_request(self, demand: Demand) -> None:
@@ -208,7 +223,7 @@ class Agent:
 
     def on_return(self, peer: int, message: Message) -> None:
         """A message to `peer` could not be delivered and comes back. What carries units must override this."""
-        if message.units:
+        if message.units or message.tokens:
             raise MisuseError(f"node {self.node}: {type(message).__name__} carries units and cannot be dropped")
 
     def on_timer(self, name: str) -> None:
@@ -259,10 +274,15 @@ class Agent:
 
     @property
     def units(self) -> int:
-        """Tokens, or units, that this node holds, those in use by its own critical section included."""
+        """Units of the resource that this node holds, those in use by its own critical section included."""
         if self.shares is Shares.PERMISSIONS:
             return 0
         raise NotImplementedError(f"{type(self).__name__} shares tokens, and must say how many a node holds")
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that this node holds: as many as units, unless the algorithm tells the two apart."""
+        return self.units
 
     def awaits(self) -> frozenset[int]:
         """The nodes that a node waits for, where permissions are shared: by default those in `awaited`.

@@ -91,8 +91,8 @@ class KReverseLink(PacedAgent):
         super().__init__(node, parameters)
         self.my_height = initial.height  # myHeight
         self.height = {height[2]: height for height in initial.neighbours}  # height[j]; its keys are N, ascending
-        self.tokens = initial.tokens  # numTokens; tokenHolder is whether there are any
-        self.next = node if self.tokens or not self.height else lowest(self.height)
+        self.token_count = initial.tokens  # numTokens; tokenHolder is whether there are any
+        self.next = node if self.token_count or not self.height else lowest(self.height)
         self.queue: list[int] = []  # Q
         self.awaiting_info: dict[int, list[Height]] = {}  # the j with receivedLI[j] false, and the heights to come
         self.forming: dict[int, Height] = {}  # the j with forming[j] true, and formHeight[j]
@@ -124,7 +124,7 @@ class KReverseLink(PacedAgent):
     @property
     def units(self) -> int:
         """The tokens held, the one in use included."""
-        return self.tokens
+        return self.token_count
 
     # -- events, in the paper's order --------------------------------------------------------------------------------
 
@@ -133,7 +133,7 @@ class KReverseLink(PacedAgent):
         self.require(REMAINDER, "request")
         self.status = WAITING  # l. 1
         self.queue.append(self.node)  # l. 2
-        if not self.tokens:  # l. 3
+        if not self.token_count:  # l. 3
             if len(self.queue) == 1:  # l. 4
                 self.forward_request()
         else:
@@ -157,8 +157,8 @@ class KReverseLink(PacedAgent):
         self.height[j] = h  # l. 2
         if self.my_height < h and j not in self.queue:  # l. 3
             self.queue.append(j)
-        if self.tokens:  # l. 4
-            if self.queue and (self.status is REMAINDER or (self.status is CRITICAL and self.tokens > 1)):  # l. 5
+        if self.token_count:  # l. 4
+            if self.queue and (self.status is REMAINDER or (self.status is CRITICAL and self.token_count > 1)):  # l. 5
                 self.give_token_to_next()  # l. 6
         elif self.is_sink():  # l. 8
             self.raise_height()  # l. 9
@@ -170,7 +170,7 @@ class KReverseLink(PacedAgent):
         h = message.height
         if j not in self.height and j not in self.forming:  # deviation 11
             raise self.refuse(j, message)
-        self.tokens += 1  # l. 1-2
+        self.token_count += 1  # l. 1-2
         self.height[j] = h  # l. 3
         self.come_below(h, j)  # l. 4-7
         self.send(j, LinkInfo(lower_than(h, self.node)))  # l. 8
@@ -195,7 +195,7 @@ class KReverseLink(PacedAgent):
         if j in self.queue and self.my_height > self.height[j]:  # l. 7
             self.queue.remove(j)
         self.lower_if_highest()  # l. 8-10
-        if not self.tokens and not self.leads_on():
+        if not self.token_count and not self.leads_on():
             if self.is_sink():  # l. 11
                 self.raise_height()  # l. 12
             elif self.queue:  # l. 13
@@ -208,7 +208,7 @@ class KReverseLink(PacedAgent):
         if peer in self.queue:  # l. 2
             self.queue.remove(peer)
         self.awaiting_info.pop(peer, None)  # l. 3
-        if not self.tokens:  # l. 4
+        if not self.token_count:  # l. 4
             if self.is_sink():  # l. 5
                 self.raise_height()  # l. 6
             elif self.queue and self.next not in self.height:  # l. 7
@@ -224,7 +224,7 @@ class KReverseLink(PacedAgent):
     def on_return(self, peer: int, message: Message) -> None:
         """A token that could not be delivered comes back: as in RL, as if the lowest neighbour had just sent it."""
         if message.units:
-            self.tokens += 1
+            self.token_count += 1
             if self.height and not self.is_sink():
                 self.come_below(min(self.height.values()))
             self.use_token()
@@ -268,13 +268,13 @@ class KReverseLink(PacedAgent):
             self.enter()  # l. 13
             return
         self.send_token(head, self.token())  # l. 3-8
-        if not self.tokens and self.queue:  # l. 9
+        if not self.token_count and self.queue:  # l. 9
             self.send(head, Request(self.my_height))  # l. 10
 
     def send_token(self, head: int, token: Message) -> None:
         """Lines 3-8 of GiveTokenToNext, which forwarding shares."""
-        self.tokens -= 1  # l. 3-5
-        self.next = self.node if self.tokens else head
+        self.token_count -= 1  # l. 3-5
+        self.next = self.node if self.token_count else head
         expected = self.height[head] = lower_than(self.my_height, head)  # l. 6
         self.awaiting_info.setdefault(head, []).append(expected)  # l. 7
         self.send(head, token)  # l. 8
@@ -311,5 +311,5 @@ class KReverseLink(PacedAgent):
 
     def lower_if_highest(self) -> None:
         """A token holder with no incoming link lowers its height, so that requests can reach it."""
-        if self.tokens and is_highest(self.my_height, self.height) and not self.must_rest(LOWER):
+        if self.token_count and is_highest(self.my_height, self.height) and not self.must_rest(LOWER):
             self.lower_height()

@@ -63,7 +63,7 @@ class KReverseLinkForwarding(KReverseLink):
 
     def idle_tokens(self) -> int:
         """Tokens that are not in use by the node's own critical section."""
-        return self.tokens - (self.status is CRITICAL)
+        return self.token_count - (self.status is CRITICAL)
 
     def forward_token(self) -> None:
         """Procedure PickLowest&ForwardToken()."""

@@ -26,7 +26,9 @@ class Message:
     __slots__ = ()
 
     units: ClassVar[int] = 0
-    """Tokens, or free units, that the message carries. A class whose messages differ defines a property instead."""
+    """Units of the resource that the message carries. A class whose messages differ defines a property instead."""
+    tokens: ClassVar[int | None] = None
+    """Tokens that the message carries; None for as many as units. A token without free units is still a token."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -68,6 +70,16 @@ def _quicken(kind: type[Message]) -> None:
     quick.__defaults__, quick.__annotations__ = made.__defaults__, made.__annotations__
     quick.__qualname__ = made.__qualname__
     kind.__init__ = quick  # type: ignore[method-assign]
+
+
+def tokens_of(message: Message) -> int:
+    """How many tokens a message carries."""
+    return message.units if message.tokens is None else message.tokens
+
+
+def is_conserved(message: Message) -> bool:
+    """Whether a message carries units or a token, and must not be lost."""
+    return bool(message.units or message.tokens)
 
 
 def _words(value: object) -> int:

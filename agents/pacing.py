@@ -52,7 +52,7 @@ class PacedAgent(Agent):
     def on_timer(self, name: str) -> None:
         """A rest is over: catch up on what was put off, if it is still due."""
         self.resting.discard(name)
-        if name == RAISE and not self.units and self.is_sink():
+        if name == RAISE and not self.tokens and self.is_sink():
             self.raise_height()
 
     def is_sink(self) -> bool:

@@ -62,7 +62,7 @@ class SrimaniReddy(Agent):
         super().__init__(node)
         self.requested = [0] * initial.nodes  # RN: the highest number of a request that was heard of, by node
         self.served = [0] * initial.nodes  # LN: the highest number for which a token was used or sent, by node
-        self.tokens: list[list[int]] = [[]] if initial.holds_token else []  # the queue Q of every token held
+        self.queues: list[list[int]] = [[]] if initial.holds_token else []  # the queue Q of every token held
 
     @classmethod
     def initial(cls, graph: Graph, parameters: MultipleEntries) -> list[Initial]:
@@ -77,14 +77,14 @@ class SrimaniReddy(Agent):
     @property
     def units(self) -> int:
         """The tokens held, the one in use included."""
-        return len(self.tokens)
+        return len(self.queues)
 
     def on_request(self, demand: Demand) -> None:
         """The node wants to enter its critical section."""
         self.require(REMAINDER, "request")
         self.status = WAITING
         self.requested[self.node] += 1
-        if self.tokens:
+        if self.queues:
             self.enter_critical()
         else:
             self.send_all(self.others(), Request(self.requested[self.node]))
@@ -98,7 +98,7 @@ class SrimaniReddy(Agent):
         """TOKEN(Q, LN) received."""
         for peer in self.others():  # of its own requests the node itself knows best
             self.served[peer] = max(self.served[peer], message.served[peer])
-        self.tokens.append(list(message.queue))
+        self.queues.append(list(message.queue))
         if self.status is WAITING:
             self.enter_critical()
         self.send_spare_tokens()
@@ -112,15 +112,15 @@ class SrimaniReddy(Agent):
 
     def send_spare_tokens(self) -> None:
         """Send every token that is not in use to the first node of its queue, until no node is known to wait."""
-        while len(self.tokens) > (self.status is CRITICAL):
-            queue = self.tokens[0]
+        while len(self.queues) > (self.status is CRITICAL):
+            queue = self.queues[0]
             queue += [j for j in self.others() if self.is_unserved(j) and j not in queue]
             while queue and (queue[0] == self.node or not self.is_unserved(queue[0])):
                 queue.pop(0)
             if not queue:
                 return
             j = queue.pop(0)
-            del self.tokens[0]
+            del self.queues[0]
             self.send(j, Token(tuple(queue), tuple(self.served)))
             self.served[j] = self.requested[j]  # so that this node sends it no second token
 

@@ -19,8 +19,9 @@ from analysis.batched import (
 )
 from analysis.check import Check
 from analysis.checks import BATCHED_CHECKS, CHECKS
+from analysis.demands import DemandMetrics
 from analysis.dispatch import Fan, defines, heeds
-from analysis.events import KINDS, LEVELS
+from analysis.events import KINDS, LEVELS, Start
 from analysis.listener import Listener, method_name
 from analysis.metrics import Metrics
 from analysis.network import NetworkMetrics, frames_per_entry
@@ -30,14 +31,14 @@ class Audit(Fan):
     """Passes every event to the metrics and to the checks that need its kind. For logs; on line, see the subclasses."""
 
     def __init__(self, *others: Listener, checks: tuple[type[Check], ...] = CHECKS) -> None:
-        self._metrics, self._network = Metrics(), NetworkMetrics()
+        self._metrics, self._demands, self._network = Metrics(), DemandMetrics(), NetworkMetrics()
         self._checks = [check() for check in checks]
-        self._judges: tuple[Listener, ...] = (self._metrics, self._network, *self._checks)
+        self._judges: tuple[Listener, ...] = (self._metrics, self._demands, self._network, *self._checks)
         super().__init__(*self._judges, *others)
 
     def metrics(self) -> dict[str, Any]:
         """What was measured."""
-        metrics = {**self._metrics.result(), **self._network.result()}
+        metrics = {**self._metrics.result(), **self._demands.result(), **self._network.result()}
         return {**metrics, **frames_per_entry(metrics)}
 
     def verdicts(self) -> dict[str, dict[str, Any]]:
@@ -61,12 +62,9 @@ class EventAudit(Audit):
         super().__init__(*others, checks=checks)
         self._start_judges, self._start_others = Fan(*self._judges).start, Fan(*others).start
 
-    def start(self, t: int, node: None, version: int, trace: str, needs: str, over_radio: bool, assumes_connected: bool,
-              shares: str, capacity: int, warmup: int, units: list[int], links: list[list[int]],
-              clusters: list[int]) -> None:  # fmt: skip
-        network = (needs, over_radio, assumes_connected, shares, capacity, warmup, units, links, clusters)
-        self._start_judges(t, node, version, LEVELS[-1], *network)
-        self._start_others(t, node, version, trace, *network)
+    def start(self, t: int, node: None, *fields: Any) -> None:
+        self._start_judges(t, node, *Start(*fields)._replace(trace=LEVELS[-1]))
+        self._start_others(t, node, *fields)
 
 
 class BatchedAudit(EventAudit, BatchedListener):
@@ -114,31 +112,32 @@ class BatchedAudit(EventAudit, BatchedListener):
         self.settle()
         return super().verdicts()
 
-    def request(self, t: int, node: int, units: int, priority: int) -> None:
-        self.note_step((REQUESTED, t, node, units))
+    def request(self, t: int, node: int, units: int, priority: int, deadline: int | None) -> None:
+        self.note_step((REQUESTED, t, node, units, priority, deadline))
         if self.others is not None:
-            self.others.request(t, node, units, priority)
+            self.others.request(t, node, units, priority, deadline)
 
-    def enter(self, t: int, node: int, units: int) -> None:
-        self.note_step((ENTERED, t, node, units))
+    def enter(self, t: int, node: int, units: int, priority: int, deadline: int | None) -> None:
+        self.note_step((ENTERED, t, node, units, priority, deadline))
         if self.others is not None:
-            self.others.enter(t, node, units)
+            self.others.enter(t, node, units, priority, deadline)
 
     def exit(self, t: int, node: int, units: int) -> None:
-        self.note_step((EXITED, t, node, units))
+        self.note_step((EXITED, t, node, units, 0, None))
         if self.others is not None:
             self.others.exit(t, node, units)
 
     def send(
-        self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, added_words: int, fields: Any
-    ) -> None:
-        if units:
-            self.note_move((SENT, t, node, peer, id, type, units))
+        self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int, words: int, added_words: int,
+        fields: Any,
+    ) -> None:  # fmt: skip
+        if units or tokens:
+            self.note_move((SENT, t, node, peer, id, type, units, tokens))
         if self.others is not None:
-            self.others.send(t, node, peer, id, type, units, words, added_words, fields)
+            self.others.send(t, node, peer, id, type, units, tokens, words, added_words, fields)
 
-    def recv(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
-        if units:
-            self.note_move((RECEIVED, t, node, peer, id, type, units))
+    def recv(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int) -> None:
+        if units or tokens:
+            self.note_move((RECEIVED, t, node, peer, id, type, units, tokens))
         if self.others is not None:
-            self.others.recv(t, node, peer, id, type, units)
+            self.others.recv(t, node, peer, id, type, units, tokens)

@@ -21,10 +21,10 @@ REQUESTED, ENTERED, EXITED = "request", "enter", "exit"
 SENT, RECEIVED = "send", "recv"
 NOTED = (REQUESTED, ENTERED, EXITED, SENT, RECEIVED)
 
-Step = tuple[str, int, int, int]
-"""A step of an application: REQUESTED, ENTERED or EXITED, then t, node and units."""
-Move = tuple[str, int, int, int, int, str, int]
-"""A message leaves or arrives: SENT or RECEIVED, then t, node, peer, id, type and units."""
+Step = tuple[str, int, int, int, int, int | None]
+"""A step of an application: REQUESTED, ENTERED or EXITED, then t, node, units, priority and deadline."""
+Move = tuple[str, int, int, int, int, str, int, int]
+"""A message leaves or arrives: SENT or RECEIVED, then t, node, peer, id, type, units and tokens."""
 
 
 class BatchedListener(Listener):
@@ -47,29 +47,30 @@ class StepListener(Listener):
         """Steps of applications, in order."""
         raise NotImplementedError
 
-    def request(self, t: int, node: int, units: int, priority: int) -> None:
-        self.take_steps(((REQUESTED, t, node, units),))
+    def request(self, t: int, node: int, units: int, priority: int, deadline: int | None) -> None:
+        self.take_steps(((REQUESTED, t, node, units, priority, deadline),))
 
-    def enter(self, t: int, node: int, units: int) -> None:
-        self.take_steps(((ENTERED, t, node, units),))
+    def enter(self, t: int, node: int, units: int, priority: int, deadline: int | None) -> None:
+        self.take_steps(((ENTERED, t, node, units, priority, deadline),))
 
     def exit(self, t: int, node: int, units: int) -> None:
-        self.take_steps(((EXITED, t, node, units),))
+        self.take_steps(((EXITED, t, node, units, 0, None),))
 
 
 class MoveListener(Listener):
-    """Takes messages that carry units in batches; it ignores those that carry none."""
+    """Takes messages that carry units or tokens in batches; it ignores those that carry none."""
 
     def take_moves(self, moves: Iterable[Move]) -> None:
         """Messages that leave and arrive, in order."""
         raise NotImplementedError
 
     def send(
-        self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, added_words: int, fields: Any
-    ) -> None:
-        if units:
-            self.take_moves(((SENT, t, node, peer, id, type, units),))
+        self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int, words: int, added_words: int,
+        fields: Any,
+    ) -> None:  # fmt: skip
+        if units or tokens:
+            self.take_moves(((SENT, t, node, peer, id, type, units, tokens),))
 
-    def recv(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
-        if units:
-            self.take_moves(((RECEIVED, t, node, peer, id, type, units),))
+    def recv(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int) -> None:
+        if units or tokens:
+            self.take_moves(((RECEIVED, t, node, peer, id, type, units, tokens),))

@@ -7,10 +7,10 @@ A check that fails keeps the first offending events; one whose events the log do
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from agents.contract import TICKS
-from analysis.events import supports
+from analysis.events import Start, supports
 from analysis.listener import Listener
 
 OK, FAILED, NOT_CHECKED, NOT_APPLICABLE = "ok", "failed", "not checked", "not applicable"
@@ -30,17 +30,6 @@ class Verdict:
         return {"verdict": self.verdict, "detail": self.detail, "offenders": self.offenders}
 
 
-class Declared(NamedTuple):
-    """What the algorithm asks of the network, and what its links are, from the start of the log."""
-
-    needs: str
-    over_radio: bool
-    assumes_connected: bool
-    shares: str
-    clusters: list[int]
-    """The cluster of every node; empty if there are none."""
-
-
 class Check(Listener):
     """Base of the checks."""
 
@@ -58,20 +47,19 @@ class Check(Listener):
         self.not_applicable = ""
         """Why the check means nothing for this algorithm, if it does not."""
 
-    def start(self, t: int, node: None, version: int, trace: str, needs: str, over_radio: bool, assumes_connected: bool,
-              shares: str, capacity: int, warmup: int, units: list[int], links: list[list[int]],
-              clusters: list[int]) -> None:  # fmt: skip
-        self.trace = trace
-        self.begin(Declared(needs, over_radio, assumes_connected, shares, clusters), capacity, units, links)
+    def start(self, t: int, node: None, *fields: Any) -> None:
+        start = Start(*fields)
+        self.trace = start.trace
+        self.begin(start)
 
-    def begin(self, declared: Declared, capacity: int, units: list[int], links: list[list[int]]) -> None:
+    def begin(self, start: Start) -> None:
         """Take the facts of the start event."""
 
-    def stop(self, t: int, node: None, reason: str, units: list[int]) -> None:
+    def stop(self, t: int, node: None, reason: str, units: list[int], tokens: list[int]) -> None:
         self.stopped = True
-        self.end(t, reason, units)
+        self.end(t, units, tokens)
 
-    def end(self, t: int, reason: str, units: list[int]) -> None:
+    def end(self, t: int, units: list[int], tokens: list[int]) -> None:
         """Check what can be checked only at the end."""
 
     def offend(self, t: int, what: str) -> None:

@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from agents.contract import TICKS
 from analysis.batched import ENTERED, REQUESTED, SENT, Move, MoveListener, Step, StepListener
-from analysis.check import Check, Declared
-from analysis.events import SESSION
+from analysis.check import Check
+from analysis.events import SESSION, Start
 
 PERMISSIONS = "permissions"
 """What an algorithm shares whose nodes hold nothing."""
 INJECTED = ("fault", "crash")
 """Reasons for a lost message that are no offence: the scenario asked for it."""
+
+
+class Amount(NamedTuple):
+    """Units, and tokens where these are something else: what nodes hold and messages carry."""
+
+    units: int
+    tokens: int
+
+    def plus(self, other: Amount) -> Amount:
+        """The sum of two."""
+        return Amount(self.units + other.units, self.tokens + other.tokens)
+
+    def __str__(self) -> str:
+        """In words; where both are the same number, one is enough."""
+        return f"{self.units} units" if self.units == self.tokens else f"{self.units} units and {self.tokens} tokens"
+
+
+NOTHING = Amount(0, 0)
 
 
 class Safety(StepListener, Check):
@@ -30,21 +48,21 @@ class Safety(StepListener, Check):
     def __init__(self) -> None:
         super().__init__()
         self.capacity = 0
-        self.clusters: list[int] = []  # the cluster of every node, if there are clusters
+        self.clusters: Sequence[int] = ()  # the cluster of every node, if there are clusters
         self.share = 0  # the units of one cluster
         self.waiting: set[int] = set()
         self.inside: dict[int, int] = {}
         self.in_use = self.peak = 0
 
-    def begin(self, declared: Declared, capacity: int, units: list[int], links: list[list[int]]) -> None:
-        self.capacity = capacity
-        self.clusters = declared.clusters
-        self.share = capacity // max(1, len(set(declared.clusters)))
+    def begin(self, start: Start) -> None:
+        self.capacity = start.capacity
+        self.clusters = start.clusters
+        self.share = start.capacity // max(1, len(set(start.clusters)))
 
     def take_steps(self, steps: Iterable[Step]) -> None:
         waiting, inside, capacity, clusters = self.waiting, self.inside, self.capacity, self.clusters
         in_use, peak = self.in_use, self.peak
-        for kind, t, node, units in steps:
+        for kind, t, node, units, _, _ in steps:
             if kind is REQUESTED:
                 if node in waiting or node in inside:
                     self.offend(t, f"node {node} requests while it waits or is in its critical section")
@@ -85,7 +103,7 @@ class Safety(StepListener, Check):
         self.in_use -= self.inside.pop(node, 0)
         self.waiting.add(node)
 
-    def crash(self, t: int, node: int, units: int) -> None:
+    def crash(self, t: int, node: int, units: int, tokens: int) -> None:
         self.waiting.discard(node)
         self.in_use -= self.inside.pop(node, 0)
 
@@ -98,7 +116,7 @@ class Safety(StepListener, Check):
 
 
 class Conservation(MoveListener, Check):
-    """Units are neither made nor lost: all are held by a node or in one message in transit."""
+    """Units and tokens are neither made nor lost: all are held by a node or in one message in transit."""
 
     name = "conservation"
     needs_kind = "send"
@@ -106,75 +124,83 @@ class Conservation(MoveListener, Check):
 
     def __init__(self) -> None:
         super().__init__()
-        self.held: list[int] = []
-        self.in_transit: dict[tuple[int, int, int], int] = {}  # (sender, receiver, id) -> units
-        self.total = self.lost_units = 0
+        self.held: list[Amount] = []  # by every node
+        self.in_transit: dict[tuple[int, int, int], Amount] = {}  # (sender, receiver, id)
+        self.total = self.lost_amount = NOTHING
         self.crashed: set[int] = set()
 
-    def begin(self, declared: Declared, capacity: int, units: list[int], links: list[list[int]]) -> None:
-        if declared.shares == PERMISSIONS:
+    def begin(self, start: Start) -> None:
+        if start.shares == PERMISSIONS:
             self.not_applicable = "permissions are not conserved"
             return
-        self.held = list(units)
-        self.total = sum(units)
-        if self.total != capacity:
-            self.offend(0, f"{self.total} units at the start, not {capacity}")
+        self.held = list(map(Amount, start.units, start.tokens))
+        self.total = Amount(sum(start.units), sum(start.tokens))
+        if self.total.units != start.capacity:
+            self.offend(0, f"{self.total.units} units at the start, not {start.capacity}")
 
     def take_moves(self, moves: Iterable[Move]) -> None:
         held, in_transit = self.held, self.in_transit
-        for kind, t, node, peer, id, type, units in moves:
+        for kind, t, node, peer, id, type, units, tokens in moves:
+            has = held[node]
             if kind is SENT:
-                if units > held[node]:
-                    self.offend(t, f"node {node} sends {units} units to {peer} and holds {held[node]} ({type} {id})")
-                held[node] -= units
-                in_transit[node, peer, id] = units
+                if units > has.units or tokens > has.tokens:
+                    self.offend(t, f"node {node} sends {Amount(units, tokens)} to {peer} and holds {has} ({type} {id})")
+                held[node] = Amount(has.units - units, has.tokens - tokens)
+                in_transit[node, peer, id] = Amount(units, tokens)
             else:
-                carried = in_transit.pop((peer, node, id), 0)
-                if carried != units:
-                    self._differ(t, f"node {node} receives {units} units", id, peer, carried)
-                held[node] += units
+                carried = in_transit.pop((peer, node, id), NOTHING)
+                if carried != (units, tokens):
+                    self._differ(t, f"node {node} receives {Amount(units, tokens)}", id, peer, carried)
+                held[node] = Amount(has.units + units, has.tokens + tokens)
 
-    def returned(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
-        if units:
-            carried = self.in_transit.pop((node, peer, id), 0)
-            if carried != units:
-                self._differ(t, f"node {node} gets back {units} units", id, node, carried)
-            self.held[node] += units
+    def returned(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int) -> None:
+        amount = Amount(units, tokens)
+        if amount != NOTHING:
+            carried = self.in_transit.pop((node, peer, id), NOTHING)
+            if carried != amount:
+                self._differ(t, f"node {node} gets back {amount}", id, node, carried)
+            self.held[node] = self.held[node].plus(amount)
 
-    def _differ(self, t: int, what: str, id: int, sender: int, carried: int) -> None:
+    def _differ(self, t: int, what: str, id: int, sender: int, carried: Amount) -> None:
         self.offend(t, f"{what} of message {id} of node {sender}, which carries {carried}")
 
-    def lost(self, t: int, node: int, peer: int, id: int, type: str, units: int, why: str) -> None:
-        if units:
-            carried = self.in_transit.pop((node, peer, id), 0)
-            if not carried and why == "crash" and peer in self.crashed:
+    def lost(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int, why: str) -> None:
+        amount = Amount(units, tokens)
+        if amount != NOTHING:
+            carried = self.in_transit.pop((node, peer, id), NOTHING)
+            if carried == NOTHING and why == "crash" and peer in self.crashed:
                 return  # it had arrived, and was counted as lost when its receiver crashed
-            if carried != units:
-                self.offend(t, f"message {id} of node {node} is lost but was not in transit with {units} units")
+            if carried != amount:
+                self.offend(t, f"message {id} of node {node} is lost but was not in transit with {amount}")
             if why not in INJECTED:
-                self.offend(t, f"node {node} loses {units} units to {peer}: {why} ({type} {id})")
-            self.lost_units += units
+                self.offend(t, f"node {node} loses {amount} to {peer}: {why} ({type} {id})")
+            self.lost_amount = self.lost_amount.plus(amount)
 
-    def crash(self, t: int, node: int, units: int) -> None:
+    def crash(self, t: int, node: int, units: int, tokens: int) -> None:
         if self.not_applicable:
             return
-        if units != self.held[node]:
-            self.offend(t, f"node {node} crashes with {units} units; by its messages it holds {self.held[node]}")
-        self.held[node] = 0
-        self.lost_units += units
+        amount = Amount(units, tokens)
+        if amount != self.held[node]:
+            self.offend(t, f"node {node} crashes with {amount}; by its messages it holds {self.held[node]}")
+        self.held[node] = NOTHING
+        self.lost_amount = self.lost_amount.plus(amount)
         self.crashed.add(node)
 
-    def end(self, t: int, reason: str, units: list[int]) -> None:
+    def end(self, t: int, units: list[int], tokens: list[int]) -> None:
         if self.not_applicable:
             return
-        for node, (says, holds) in enumerate(zip(units, self.held, strict=True)):
+        for node, (says, holds) in enumerate(zip(map(Amount, units, tokens), self.held, strict=True)):
             if says != holds:
-                self.offend(t, f"node {node} says it holds {says} units; by its messages it holds {holds}")
+                self.offend(t, f"node {node} says it holds {says}; by its messages it holds {holds}")
 
     def remark(self) -> str:
-        kept = f"{self.total - self.lost_units} of {self.total} units kept"
-        kept += f", {sum(self.in_transit.values())} of them on the way at the end" if self.in_transit else ""
-        return kept + (f", {self.lost_units} lost to injected faults" if self.lost_units else "")
+        total, lost = self.total, self.lost_amount
+        kept = f"{total.units - lost.units} of {total.units} units kept"
+        if total.tokens != total.units:
+            kept += f", {total.tokens - lost.tokens} of {total.tokens} tokens"
+        moving = sum(amount.units for amount in self.in_transit.values())
+        kept += f", {moving} of them on the way at the end" if self.in_transit else ""
+        return kept + (f", {lost.units} lost to injected faults" if lost.units else "")
 
 
 class Starvation(StepListener, Check):
@@ -185,6 +211,9 @@ class Starvation(StepListener, Check):
     algorithms, a partition at the end is an excuse: with clusters, one that separates the node's own cluster. Where
     permissions are shared, units excuse nothing, and a crash of another node excuses only requests that cannot do
     without it: their nodes wait for it, or for a node that is itself blocked by it.
+
+    Also, a request that has been pending for longer than the scenario's `patience` when requests stop has waited too
+    long: without load even a starved node is served at last. Where an algorithm promises no bound, it is only said.
     """
 
     name = "starvation"
@@ -194,6 +223,13 @@ class Starvation(StepListener, Check):
     def __init__(self) -> None:
         super().__init__()
         self.waiting: dict[int, int] = {}
+        self.demanded: dict[int, int] = {}  # the units of a node's last request
+        self.overdue = 0  # requests that had waited too long when requests stopped, with no bound promised
+        self.parts = 1
+        self.cut_off: list[int] = []
+        self.calm_since = 0  # when the network was last partitioned, or a node crashed or came back
+        self.has_lost_units = False
+        self.promises_bound = True
         self.excuses: dict[str, int] = {}
         self.accounted: set[int] = set()
         self.needs_all = self.shares_permissions = False
@@ -202,42 +238,78 @@ class Starvation(StepListener, Check):
         self.crashed_at: dict[int, int] = {}  # when a node crashed last
         self.down: set[int] = set()
 
-    def begin(self, declared: Declared, capacity: int, units: list[int], links: list[list[int]]) -> None:
-        self.shares_permissions = declared.shares == PERMISSIONS
-        self.needs_all = declared.needs == "any node" or (declared.over_radio and declared.assumes_connected)
+    def begin(self, start: Start) -> None:
+        self.shares_permissions = start.shares == PERMISSIONS
+        self.promises_bound = start.promises_bound
+        self.needs_all = start.needs == "any node" or (start.over_radio and start.assumes_connected)
+
+    def partition(self, t: int, node: None, parts: int, cut_off: list[int]) -> None:
+        self.parts, self.cut_off, self.calm_since = parts, cut_off, t
 
     def take_steps(self, steps: Iterable[Step]) -> None:
-        waiting, asked_at = self.waiting, self.asked_at
-        for kind, t, node, _ in steps:
+        waiting, asked_at, demanded = self.waiting, self.asked_at, self.demanded
+        for kind, t, node, units, _, _ in steps:
             if kind is REQUESTED:
                 waiting[node] = asked_at[node] = t
+                demanded[node] = units
             elif kind is ENTERED:
                 waiting.pop(node, None)
 
     def evict(self, t: int, node: int) -> None:
         self.waiting[node] = t
 
-    def crash(self, t: int, node: int, units: int) -> None:
-        self.crashed_at[node] = t
+    def crash(self, t: int, node: int, units: int, tokens: int) -> None:
+        self.crashed_at[node] = self.calm_since = t
         self.down.add(node)
+        self.has_lost_units |= bool(units or tokens)
         if self.waiting.pop(node, None) is not None:
             self._excuse("node crashed")
 
     def restart(self, t: int, node: int, incarnation: int) -> None:
         self.down.discard(node)
+        self.calm_since = t
 
     def awaits(self, t: int, node: int, peers: list[int], spares: int) -> None:
         self.awaited[node] = (peers, spares)
 
+    def close(self, t: int, node: None, patience: int) -> None:
+        """Requests that have waited for too long while the load went on, and no fault or partition was to blame."""
+        if self.is_disturbed:
+            return
+        for waiter, since in sorted(self.waiting.items()):
+            if t - max(since, self.calm_since) > patience and self.promises_bound:
+                waits = f"node {waiter} has waited since t={since / TICKS:g}"
+                self.offend(t, f"{waits}, longer than the patience of {patience / TICKS:g}")
+            else:
+                self.overdue += t - since > patience
+
+    def lost(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int, why: str) -> None:
+        self.has_lost_units |= bool(units or tokens)
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether nodes are down or cut off from each other or from units, or units were lost."""
+        return self.parts > 1 or bool(self.cut_off or self.down) or self.has_lost_units
+
     def pending(
-        self, t: int, node: int, since: int, alive: bool, component: int, component_units: int, parts: int
+        self,
+        t: int,
+        node: int,
+        since: int,
+        alive: bool,
+        component: int,
+        component_units: int,
+        component_tokens: int,
+        parts: int,
     ) -> None:
         self.accounted.add(node)
         if not alive:
             if node in self.waiting:
                 self._excuse("node crashed")
-        elif not self.shares_permissions and component_units == 0:
+        elif not self.shares_permissions and component_tokens == 0:
             self._excuse("component holds no unit")
+        elif not self.shares_permissions and component_units < self.demanded.get(node, 0):
+            self._excuse("component holds too few units")
         elif node in self.blocked:
             self._excuse("waits for a node that crashed")
         elif self.needs_all and parts > 1:
@@ -275,7 +347,7 @@ class Starvation(StepListener, Check):
         began = self.waiting.get(node)
         return crashed_at >= began if began is not None else crashed_at > self.asked_at.get(peer, -1)
 
-    def end(self, t: int, reason: str, units: list[int]) -> None:
+    def end(self, t: int, units: list[int], tokens: list[int]) -> None:
         for node in sorted(set(self.waiting) - self.accounted):
             self.offend(t, f"node {node} still waits since t={self.waiting[node] / TICKS:g} and is not accounted for")
 
@@ -283,6 +355,8 @@ class Starvation(StepListener, Check):
         self.excuses[why] = self.excuses.get(why, 0) + 1
 
     def remark(self) -> str:
+        if self.overdue:
+            return f"no bound is promised, and {self.overdue} had waited longer than the patience when requests stopped"
         if not self.excuses:
             return "every request served"
         return "excused: " + ", ".join(f"{count} ({why})" for why, count in sorted(self.excuses.items()))
@@ -300,9 +374,9 @@ class Order(Check):
         self.flying: dict[tuple[int, int], deque[int]] = {}  # (sender, receiver) -> ids in transit
         self.fallen: dict[tuple[int, int], tuple[int, deque[int]]] = {}  # links that fell with ids in transit, and when
 
-    def begin(self, declared: Declared, capacity: int, units: list[int], links: list[list[int]]) -> None:
-        self.over_links = declared.needs == "links" and not declared.over_radio
-        for a, b in links:
+    def begin(self, start: Start) -> None:
+        self.over_links = start.needs == "links" and not start.over_radio
+        for a, b in start.links:
             self.flying[a, b] = deque()
             self.flying[b, a] = deque()
 
@@ -310,7 +384,7 @@ class Order(Check):
         self._settle(node, peer)
         self.flying.setdefault((node, peer), deque())
 
-    def end(self, t: int, reason: str, units: list[int]) -> None:
+    def end(self, t: int, units: list[int], tokens: list[int]) -> None:
         for ends in list(self.fallen):
             self._settle(*ends)
 
@@ -327,7 +401,17 @@ class Order(Check):
             self.fallen[node, peer] = (t, ids)
 
     def send(
-        self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, added_words: int, fields: Any
+        self,
+        t: int,
+        node: int,
+        peer: int,
+        id: int,
+        type: str,
+        units: int,
+        tokens: int,
+        words: int,
+        added_words: int,
+        fields: Any,
     ) -> None:
         ids = self.flying.get((node, peer))
         if ids is None:
@@ -336,7 +420,7 @@ class Order(Check):
             ids = self.flying[node, peer] = deque()
         ids.append(id)
 
-    def recv(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
+    def recv(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int) -> None:
         ids = self.flying.get((peer, node))
         while ids and ids[0] // SESSION < id // SESSION:
             ids.popleft()  # of a session that is over; if they carried units, the conservation check fails
@@ -348,10 +432,10 @@ class Order(Check):
         else:
             self.offend(t, f"node {node} receives {type} {id} from {peer}, which is not in transit")
 
-    def returned(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
+    def returned(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int) -> None:
         self._drop(t, node, peer, id)
 
-    def lost(self, t: int, node: int, peer: int, id: int, type: str, units: int, why: str) -> None:
+    def lost(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int, why: str) -> None:
         if why != "crash" or id in self.flying.get((node, peer), ()):  # else its receiver had it, and crashed
             self._drop(t, node, peer, id)
 
@@ -372,7 +456,7 @@ class OrderOnLine(Check):
     def disorder(self, t: int, node: int, peer: int, id: int, type: str, last: int) -> None:
         self.offend(t, f"node {node} receives {type} {id} from {peer} after {last}")
 
-    def lost(self, t: int, node: int, peer: int, id: int, type: str, units: int, why: str) -> None:
+    def lost(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int, why: str) -> None:
         if why == "no link":
             self.offend(t, f"node {node} sends {type} {id} to {peer} without a link")
 

@@ -47,7 +47,8 @@ class Fan(Listener):
 
 def _to_all(name: str, concerned: list[Callable[..., None]], first: Callable[[], None] | None) -> Callable[..., None]:
     """One function that calls them all, compiled for the event's arguments."""
-    arguments = list(inspect.signature(getattr(Listener, name)).parameters)[1:]
+    parameters = list(inspect.signature(getattr(Listener, name)).parameters.values())[1:]
+    arguments = [f"*{one.name}" if one.kind is one.VAR_POSITIONAL else one.name for one in parameters]
     call = f"({', '.join(arguments)})"
     lines = [f"    listen_{index}{call}" for index in range(len(concerned))] or ["    pass"]
     scope: dict[str, Any] = {f"listen_{index}": listen for index, listen in enumerate(concerned)}

@@ -5,6 +5,11 @@ and `kind`, then the fields of its kind in the order of this table. Readers igno
 a newer log can be read by an older reader as long as the version is the same.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
 VERSION = 3
 SESSION = 10**9
 """Over radio links, `send.id` is a session's number times this plus the message's place in the session."""
@@ -12,57 +17,71 @@ SESSION = 10**9
 LEVELS = ("metrics", "cs", "events")
 """Trace levels: each writes what the one before it writes, and more."""
 
+
+class Start(NamedTuple):
+    """The fields of the first event: what the checks and metrics must know of the run."""
+
+    version: int = VERSION
+    trace: str = LEVELS[-1]
+    needs: str = "links"
+    """What the algorithm addresses: "links" (neighbours) or "any node"."""
+    over_radio: bool = False
+    """Whether link layers find the links."""
+    assumes_connected: bool = True
+    """Whether the algorithm's paper assumes a connected network."""
+    promises_bound: bool = True
+    """Whether the algorithm, with its parameters, serves every request within some bound."""
+    shares: str = "tokens"
+    capacity: int = 1
+    warmup: int = 0
+    grace: int = 0
+    """How long a request must have waited before an entry ahead of it counts as one that was made to wait, in ticks."""
+    units: Sequence[int] = ()
+    """What every node holds."""
+    tokens: Sequence[int] = ()
+    links: Sequence[Sequence[int]] = ()
+    clusters: Sequence[int] = ()
+    """The cluster of every node, or nothing if there are no clusters.
+
+    With clusters, everything in other events that speaks of components, units and parts speaks of one cluster.
+    """
+
+
 KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     # kind: (the lowest trace level that writes it, its fields)
-    "start": (
-        "metrics",
-        (
-            "version",
-            "trace",
-            "needs",
-            "over_radio",
-            "assumes_connected",
-            "shares",
-            "capacity",
-            "warmup",
-            "units",
-            "links",
-            "clusters",
-        ),
-    ),
-    "stop": ("metrics", ("reason", "units")),
+    "start": ("metrics", Start._fields),
+    "stop": ("metrics", ("reason", "units", "tokens")),
+    "close": ("metrics", ("patience",)),
     "awaits": ("metrics", ("peers", "spares")),
-    "pending": ("metrics", ("since", "alive", "component", "component_units", "parts")),
+    "pending": ("metrics", ("since", "alive", "component", "component_units", "component_tokens", "parts")),
     "frames": ("metrics", ("type", "count", "bytes")),
     "lateness": ("metrics", ("medium_ms",)),
     "partition": ("metrics", ("parts", "cut_off")),
-    "crash": ("metrics", ("units",)),
+    "crash": ("metrics", ("units", "tokens")),
     "restart": ("metrics", ("incarnation",)),
     "fault": ("metrics", ("fault", "detail")),
-    "lost": ("metrics", ("peer", "id", "type", "units", "why")),
-    "request": ("cs", ("units", "priority")),
-    "enter": ("cs", ("units",)),
+    "lost": ("metrics", ("peer", "id", "type", "units", "tokens", "why")),
+    "request": ("cs", ("units", "priority", "deadline")),
+    "enter": ("cs", ("units", "priority", "deadline")),
     "exit": ("cs", ("units",)),
     "evict": ("cs", ()),
     "link_up": ("events", ("peer",)),
     "link_down": ("events", ("peer", "lag")),
-    "send": ("events", ("peer", "id", "type", "units", "words", "added_words", "fields")),
-    "recv": ("events", ("peer", "id", "type", "units")),
+    "send": ("events", ("peer", "id", "type", "units", "tokens", "words", "added_words", "fields")),
+    "recv": ("events", ("peer", "id", "type", "units", "tokens")),
     "relay": ("events", ("source", "target", "id", "type", "words", "added_words")),
-    "return": ("events", ("peer", "id", "type", "units")),
+    "return": ("events", ("peer", "id", "type", "units", "tokens")),
     "timer": ("events", ("name",)),
 }
 """What the names do not say:
 
-- `start.needs` is what the algorithm addresses, "links" (neighbours) or "any node"; `over_radio` says whether link
-  layers find the links, `assumes_connected` whether the algorithm's paper assumes a connected network.
-- `start.units` and `stop.units` list what every node holds.
-- `start.clusters` lists the cluster of every node, or nothing if there are no clusters. With clusters, everything below
-  that speaks of components, units and parts speaks of the nodes and units of one cluster.
+- `stop.units` and `stop.tokens` list what every node holds.
+- `close`: from now on no requests are made and no links change. A request that has been pending for longer than
+  `patience` ticks has waited too long.
 - `awaits`: the nodes that a node waits for at the end, where permissions are shared, and how many of them it can do
   without; before all `pending`.
 - `pending` is a request still pending at the end: whether its node runs, how many nodes its component has, how many
-  units that component holds, and how many components there are (`parts`).
+  units and tokens that component holds, and how many components there are (`parts`).
 - `partition` comes whenever the network's components change: how many there are (`parts`; with clusters, of the cluster
   that has most), and which nodes can reach no unit (`cut_off`).
 - `send.words` is the size of a message as its paper counts it; `added_words` is that of fields which a correction of
@@ -71,6 +90,8 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
 - `lateness` says, where time is real, how much later than due the medium passed datagrams on: mean, p50, p95, p99 and
   max in milliseconds.
 - `lost.node` sent the message.
+- `units` and `tokens` are two things where a token may carry no free unit; elsewhere they are the same number.
+- `request.deadline` and `enter.deadline` are times in ticks, or null if there is none.
 - `link_down.lag` is for how long the link was kept because messages were in transit on it.
 - `send.id` counts up from each sender to each receiver.
 - `relay` is a node between `source` and `target` that passes on a message of an algorithm that addresses any node."""

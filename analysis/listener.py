@@ -12,29 +12,25 @@ class Listener:
     them, so a subclass defines methods for the kinds that it needs.
     """
 
-    def start(
-        self,
-        t: int,
-        node: None,
-        version: int,
-        trace: str,
-        needs: str,
-        over_radio: bool,
-        assumes_connected: bool,
-        shares: str,
-        capacity: int,
-        warmup: int,
-        units: list[int],
-        links: list[list[int]],
-        clusters: list[int],
-    ) -> None:
-        """The run begins."""
+    def start(self, t: int, node: None, *fields: Any) -> None:
+        """The run begins; the fields are those of `analysis.events.Start`."""
 
-    def stop(self, t: int, node: None, reason: str, units: list[int]) -> None:
+    def stop(self, t: int, node: None, reason: str, units: list[int], tokens: list[int]) -> None:
         """The run ends."""
 
+    def close(self, t: int, node: None, patience: int) -> None:
+        """No more requests are made; one that has been pending for more than `patience` ticks has waited too long."""
+
     def pending(
-        self, t: int, node: int, since: int, alive: bool, component: int, component_units: int, parts: int
+        self,
+        t: int,
+        node: int,
+        since: int,
+        alive: bool,
+        component: int,
+        component_units: int,
+        component_tokens: int,
+        parts: int,
     ) -> None:
         """A request is still pending at the end."""
 
@@ -50,8 +46,8 @@ class Listener:
     def partition(self, t: int, node: None, parts: int, cut_off: list[int]) -> None:
         """The network has so many components, and these nodes can reach no unit. At the start: one, and no node."""
 
-    def crash(self, t: int, node: int, units: int) -> None:
-        """A node crashes; the units that it holds are lost."""
+    def crash(self, t: int, node: int, units: int, tokens: int) -> None:
+        """A node crashes; the units and tokens that it holds are lost."""
 
     def restart(self, t: int, node: int, incarnation: int) -> None:
         """A crashed node comes back with an empty state."""
@@ -59,13 +55,13 @@ class Listener:
     def fault(self, t: int, node: int | None, fault: str, detail: Any) -> None:
         """A fault of the scenario is carried out."""
 
-    def lost(self, t: int, node: int, peer: int, id: int, type: str, units: int, why: str) -> None:
+    def lost(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int, why: str) -> None:
         """A message will never arrive."""
 
-    def request(self, t: int, node: int, units: int, priority: int) -> None:
+    def request(self, t: int, node: int, units: int, priority: int, deadline: int | None) -> None:
         """The application asks for its critical section."""
 
-    def enter(self, t: int, node: int, units: int) -> None:
+    def enter(self, t: int, node: int, units: int, priority: int, deadline: int | None) -> None:
         """The application enters its critical section."""
 
     def exit(self, t: int, node: int, units: int) -> None:
@@ -81,11 +77,21 @@ class Listener:
         """A node learns that a link is gone."""
 
     def send(
-        self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, added_words: int, fields: Any
+        self,
+        t: int,
+        node: int,
+        peer: int,
+        id: int,
+        type: str,
+        units: int,
+        tokens: int,
+        words: int,
+        added_words: int,
+        fields: Any,
     ) -> None:
         """A message leaves."""
 
-    def recv(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
+    def recv(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int) -> None:
         """A message arrives."""
 
     def relay(
@@ -93,7 +99,7 @@ class Listener:
     ) -> None:
         """A node between source and target passes a message on."""
 
-    def returned(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
+    def returned(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int) -> None:
         """A message comes back to its sender (kind `return`)."""
 
     def timer(self, t: int, node: int, name: str) -> None:

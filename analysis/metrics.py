@@ -13,7 +13,7 @@ from typing import Any
 from agents.contract import TICKS
 from analysis import stats
 from analysis.batched import ENTERED, REQUESTED, Step, StepListener
-from analysis.events import LEVELS, supports
+from analysis.events import LEVELS, Start, supports
 from analysis.metric_names import METRICS
 
 
@@ -44,14 +44,13 @@ class Metrics(StepListener):
         self._used = self._peak = 0
         self._busy_ticks = self._used_ticks = 0  # time that any unit was in use, and units times time
 
-    def start(self, t: int, node: None, version: int, trace: str, needs: str, over_radio: bool, assumes_connected: bool,
-              shares: str, capacity: int, warmup: int, units: list[int], links: list[list[int]],
-              clusters: list[int]) -> None:  # fmt: skip
-        self._trace = trace
-        self._entries = [0] * len(units)
-        self._begin = self._now = self._warmup = warmup
+    def start(self, t: int, node: None, *fields: Any) -> None:
+        start = Start(*fields)
+        self._trace = start.trace
+        self._entries = [0] * len(start.units)
+        self._begin = self._now = self._warmup = start.warmup
 
-    def stop(self, t: int, node: None, reason: str, units: list[int]) -> None:
+    def stop(self, t: int, node: None, reason: str, units: list[int], tokens: list[int]) -> None:
         for inside in list(self._inside):
             self._leave(t, inside)
         self._now = max(t, self._begin)
@@ -62,7 +61,7 @@ class Metrics(StepListener):
         used, peak, now, freed_at = self._used, self._peak, self._now, self._freed_at
         used_ticks, busy_ticks, busy_since, counts = self._used_ticks, self._busy_ticks, self._busy_since, self._counts
         t = -1  # the batch may be empty
-        for kind, t, node, units in steps:
+        for kind, t, node, units, _, _ in steps:
             if kind is REQUESTED:
                 requested[node] = t
             elif kind is ENTERED:
@@ -102,7 +101,7 @@ class Metrics(StepListener):
     def evict(self, t: int, node: int) -> None:
         self._requested[node] = self._leave(t, node)
 
-    def crash(self, t: int, node: int, units: int) -> None:
+    def crash(self, t: int, node: int, units: int, tokens: int) -> None:
         self._requested.pop(node, None)
         self._leave(t, node)
         if not self._requested:  # no other node waits, so there is no gap to measure
@@ -119,7 +118,17 @@ class Metrics(StepListener):
         return asked
 
     def send(
-        self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, added_words: int, fields: Any
+        self,
+        t: int,
+        node: int,
+        peer: int,
+        id: int,
+        type: str,
+        units: int,
+        tokens: int,
+        words: int,
+        added_words: int,
+        fields: Any,
     ) -> None:
         if t >= self._warmup and node in self._cut_off:
             self._sent_cut_off += 1
@@ -131,7 +140,7 @@ class Metrics(StepListener):
     def relay(
         self, t: int, node: int, source: int, target: int, id: int, type: str, words: int, added_words: int
     ) -> None:
-        self.send(t, node, target, id, type, 0, words, added_words, None)  # charged like a message of its own
+        self.send(t, node, target, id, type, 0, 0, words, added_words, None)  # charged like a message of its own
 
     def sent(self, type: str, count: int, words: int, added_words: int) -> None:
         self.messages[type] = self.messages.get(type, 0) + count
@@ -210,6 +219,8 @@ def _over(values: list[Any]) -> dict[str, Any]:
             **{name: _mean_and_ci([value[name] for value in values])["mean"] for name in first if name.startswith("p")},
             "max": max(largest, default=None),
         }
+    if isinstance(first, list):  # examples, which have no mean
+        return {"mean": None, "ci95": None}
     if isinstance(first, dict):  # by type: a type that a repetition never sent counts as 0
         return {name: _mean_and_ci([value.get(name, 0) for value in values]) for name in sorted(_names(values))}
     return _mean_and_ci(values)

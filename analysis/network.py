@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agents.contract import TICKS
-from analysis.events import LEVELS, supports
+from analysis.events import LEVELS, Start, supports
 from analysis.listener import Listener
 
 
@@ -49,19 +49,18 @@ class NetworkMetrics(Listener):
         self._there: set[tuple[int, int]] = set()  # the links that there are, the smaller node first
         self._links = self._components = self._partitioned = Level(0, 0)
 
-    def start(self, t: int, node: None, version: int, trace: str, needs: str, over_radio: bool, assumes_connected: bool,
-              shares: str, capacity: int, warmup: int, units: list[int], links: list[list[int]],
-              clusters: list[int]) -> None:  # fmt: skip
-        self._trace = trace
-        self._has_links = needs == "links" or not over_radio  # routers over radio find routes, and report no links
-        self._nodes = len(units)
-        self._warmup = self._now = warmup
-        if not over_radio:  # otherwise each link is logged when it is found
-            self._there.update((a, b) for a, b in links)
+    def start(self, t: int, node: None, *fields: Any) -> None:
+        start = Start(*fields)
+        self._trace = start.trace
+        self._has_links = start.needs == "links" or not start.over_radio  # routers over radio report no links
+        self._nodes = len(start.units)
+        self._warmup = self._now = warmup = start.warmup
+        if not start.over_radio:  # otherwise each link is logged when it is found
+            self._there.update((a, b) for a, b in start.links)
         self._links = Level(len(self._there), warmup)
         self._components, self._partitioned = Level(1, warmup), Level(0, warmup)
 
-    def stop(self, t: int, node: None, reason: str, units: list[int]) -> None:
+    def stop(self, t: int, node: None, reason: str, units: list[int], tokens: list[int]) -> None:
         self._now = max(t, self._warmup)
 
     def frames(self, t: int, node: None, type: str, count: int, bytes: int) -> None:

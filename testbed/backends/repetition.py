@@ -7,7 +7,7 @@ a geometry, agents, a load and link changes, the same for every backend and for 
 from __future__ import annotations
 
 from agents.contract import Agent, Needs
-from analysis.events import VERSION
+from analysis.events import Start
 from analysis.listener import Listener
 from testbed.durations import to_ticks
 from testbed.errors import InputError
@@ -112,16 +112,32 @@ class Repetition:
 
     # -- the log -----------------------------------------------------------------------------------------------------
 
-    def log_start(self, listener: Listener, units: list[int], links: list[list[int]]) -> None:
-        """The first event of the repetition: the units that every node holds, and the links that there are."""
+    @property
+    def patience(self) -> int:
+        """How long a request may have been pending when requests stop, in ticks."""
+        return to_ticks(self.scenario.patience)
+
+    def log_start(self, listener: Listener, held: list[tuple[int, int]], links: list[list[int]]) -> None:
+        """The first event of the repetition: the units and tokens that every node holds, and the links there are."""
         scenario, choice = self.scenario, self.scenario.algorithm
-        clusters = [] if self.clusters is None else list(self.clusters.of)
-        capacity = choice.agent.capacity(choice.parameters) * (scenario.clusters or 1)
-        listener.start(
-            0, None, VERSION, scenario.trace, choice.agent.needs.value, isinstance(scenario.links, RadioChoice),
-            choice.agent.assumes_connected, choice.agent.shares.value, capacity,
-            to_ticks(scenario.warmup), units, links, clusters,
-        )  # fmt: skip
+        agent, parameters = choice.agent, choice.parameters
+        grace = 2 * scenario.workload.cs_time.mean() if scenario.grace is None else scenario.grace
+        start = Start(
+            trace=scenario.trace,
+            needs=agent.needs.value,
+            over_radio=isinstance(scenario.links, RadioChoice),
+            assumes_connected=agent.assumes_connected,
+            promises_bound=agent.promises_bound(parameters),
+            shares=agent.shares.value,
+            capacity=agent.capacity(parameters) * (scenario.clusters or 1),
+            warmup=to_ticks(scenario.warmup),
+            grace=to_ticks(grace),
+            units=[units for units, _ in held],
+            tokens=[tokens for _, tokens in held],
+            links=links,
+            clusters=[] if self.clusters is None else list(self.clusters.of),
+        )
+        listener.start(0, None, *start)
 
 
 def _make_clusters(scenario: Scenario, network: graph.Graph) -> Clusters | None:

@@ -143,7 +143,8 @@ def _work(point: Point) -> float:
         return scenario.repeat * point.weight
     units = scenario.duration
     if units is None:
-        units = (scenario.entries or 1) / (scenario.nodes * scenario.workload.rate)
+        rates = sum(scenario.workload.rate_of(node) for node in range(scenario.nodes))
+        units = (scenario.entries or 1) / (rates or 1.0)
     return scenario.repeat * units * scenario.time_unit
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.contract import TICKS
-from analysis.events import LEVELS, VERSION
+from analysis.events import Start
 from analysis.network import NetworkMetrics
 from analysis.tables import Table, number
 from testbed.backends.repetition import make_geometry
@@ -114,8 +114,7 @@ def _network(scenario: Scenario, geometry: Geometry) -> dict[str, Any]:
             (peers[node].add if up else peers[node].discard)(peer)
         return components.join(a, b) if up else components.part(a, b)
 
-    declared = ("links", False, True, "tokens", 1, 0)
-    network.start(0, None, VERSION, LEVELS[-1], *declared, [0] * nodes, [list(link) for link in links], [])
+    network.start(0, None, *Start(units=[0] * nodes, links=links))
     for a, b in links:
         change(a, b, True)
     count = len(components.members) - sum(not one.is_there(0.0) for one in geometry.trajectories)
@@ -133,5 +132,5 @@ def _network(scenario: Scenario, geometry: Geometry) -> dict[str, Any]:
                 count += -1 if up else 1
         if count != before:
             network.partition(t, None, count, [])
-    network.stop(round(geometry.seconds * TICKS), None, "end of the movement", [0] * nodes)
+    network.stop(round(geometry.seconds * TICKS), None, "end of the movement", [0] * nodes, [0] * nodes)
     return network.result()

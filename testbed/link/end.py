@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from agents.message import Message
+from agents.message import Message, is_conserved
 from testbed.link.actions import Action, Deliver, Down, Lost, Return, Up
 from testbed.link.frames import CLOSING, DONE, OPENING, UP, Data, Stage, State
 from testbed.link.settings import LinkSettings
@@ -280,7 +280,7 @@ class End:
         if was_up:
             self._tell(Down(self.peer, self.session))
         if final is None:
-            self._doubt = [(number, message) for number, message in unacknowledged if message.units]
+            self._doubt = [(number, message) for number, message in unacknowledged if is_conserved(message)]
         else:
             self._give_back([one for one in unacknowledged if one[0] > final])
         self._give_back(held)
@@ -299,7 +299,7 @@ class End:
 
     def on_peer_restart(self) -> None:
         """The peer's process has crashed, so what it had delivered can no longer be known."""
-        unknown = [*self._doubt, *((number, message) for number, message in self._window if message.units)]
+        unknown = [*self._doubt, *((number, message) for number, message in self._window if is_conserved(message))]
         held = list(enumerate(self._held, self._sent + 1))
         if self.stage in (UP, CLOSING):
             self._tell(Down(self.peer, self.session))

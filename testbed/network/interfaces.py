@@ -21,6 +21,7 @@ class MovingUnits(NamedTuple):
     sender: int
     """The node that sent it. Of a message that goes over several links, `source` and `target` are the ends of one."""
     units: int = 1
+    tokens: int = 1
 
 
 class Connectivity(Protocol):
@@ -72,10 +73,10 @@ class PartitionSource(Protocol):
         """Whether a node runs, has appeared, and has not left."""
 
     def holders(self) -> list[int]:
-        """The nodes that hold units, in ascending order."""
+        """The nodes that hold tokens, in ascending order."""
 
-    def units_of(self, node: int) -> int:
-        """How many units a node holds; none if it does not run."""
+    def held_by(self, node: int) -> tuple[int, int]:
+        """How many units and how many tokens a node holds; none if it does not run."""
 
     def moving_units(self) -> list[MovingUnits]:
         """The units in transit."""
@@ -101,7 +102,7 @@ class FaultTarget(Scheduler, Protocol):
         """Whether a node runs."""
 
     def holders(self) -> list[int]:
-        """The nodes that hold units, in ascending order."""
+        """The nodes that hold tokens, in ascending order."""
 
     def moving_units(self) -> list[MovingUnits]:
         """The units in transit."""
@@ -113,7 +114,7 @@ class FaultTarget(Scheduler, Protocol):
         """Start a crashed node again, with an empty state."""
 
     def lose(self, node: int | None, message: str | None) -> None:
-        """Lose the next message of a node (or, for None, the next that carries units), of a type if one is named."""
+        """Lose the next message of a node (or, for None, the next that carries a token), of a type if one is named."""
 
     def update_partitions(self) -> None:
         """Nodes have crashed or restarted: find out which nodes can reach which."""

@@ -25,6 +25,8 @@ class Reach(NamedTuple):
     """How many nodes, itself included."""
     units: int
     """How many units these nodes hold or have in transit between them."""
+    tokens: int
+    """How many tokens."""
     parts: int
     """How many components there are, of nodes that run and are present."""
 
@@ -54,9 +56,10 @@ class Partitions:
         """What a node can reach."""
         source, (_, cluster) = self._source, self._part(node)
         fellows = {one for one in source.links.components.of(node) if self._part(one)[1] == cluster}
-        units = sum(source.units_of(one) for one in fellows)
-        units += sum(moving.units for moving in source.moving_units() if self._part_of(moving) == self._part(node))
-        return Reach(len(fellows), units, _by_cluster(self._present())[cluster])
+        moving = [one for one in source.moving_units() if self._part_of(one) == self._part(node)]
+        amounts = [*map(source.held_by, fellows), *((one.units, one.tokens) for one in moving)]
+        units, tokens = sum(units for units, _ in amounts), sum(tokens for _, tokens in amounts)
+        return Reach(len(fellows), units, tokens, _by_cluster(self._present())[cluster])
 
     def _part(self, node: int) -> Part:
         return self._source.links.components.label[node], 0 if self._clusters is None else self._clusters.of[node]
@@ -78,9 +81,9 @@ class Partitions:
         return present
 
     def _supplied(self) -> set[Part | None]:
-        """The components in which a unit is held or in transit."""
+        """The components in which a token is held or in transit."""
         holders = {self._part(node) for node in self._source.holders()}
-        return holders | {self._part_of(moving) for moving in self._source.moving_units()}
+        return holders | {self._part_of(moving) for moving in self._source.moving_units() if moving.tokens}
 
 
 def _by_cluster(present: dict[Part, list[int]]) -> Counter[int]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.contract import Demand
-from analysis.events import supports
+from analysis.events import Start, supports
 from analysis.listener import Listener
 from analysis.load import replay
 from testbed.errors import InputError
@@ -136,7 +136,17 @@ class _SendReader(Listener):
         self._sent = sent
 
     def send(
-        self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, added_words: int, fields: Any
+        self,
+        t: int,
+        node: int,
+        peer: int,
+        id: int,
+        type: str,
+        units: int,
+        tokens: int,
+        words: int,
+        added_words: int,
+        fields: Any,
     ) -> None:
         if peer == self._node:
             self._sent.add(node, peer, id, _whole(t), _letter(type, fields))
@@ -188,30 +198,15 @@ class _NodeReader(Listener):
 
     # -- of the run --------------------------------------------------------------------------------------------------
 
-    def start(
-        self,
-        t: int,
-        node: None,
-        version: int,
-        trace: str,
-        needs: str,
-        over_radio: bool,
-        assumes_connected: bool,
-        shares: str,
-        capacity: int,
-        warmup: int,
-        units: list[int],
-        links: list[list[int]],
-        clusters: list[int],
-    ) -> None:
-        self.trace = trace
+    def start(self, t: int, node: None, *fields: Any) -> None:
+        self.trace = Start(*fields).trace
 
-    def stop(self, t: int, node: None, reason: str, units: list[int]) -> None:
+    def stop(self, t: int, node: None, reason: str, units: list[int], tokens: list[int]) -> None:
         self.has_stopped = True
 
     # -- inputs ------------------------------------------------------------------------------------------------------
 
-    def crash(self, t: int, node: int, units: int) -> None:
+    def crash(self, t: int, node: int, units: int, tokens: int) -> None:
         self._give(node, Input(t, "crash"))
 
     def restart(self, t: int, node: int, incarnation: int) -> None:
@@ -222,8 +217,8 @@ class _NodeReader(Listener):
             else:
                 self.begin_incarnation(_whole(t), "restart")
 
-    def request(self, t: int, node: int, units: int, priority: int) -> None:
-        self._give(node, Input(t, "request", demand=Demand(units, priority)))
+    def request(self, t: int, node: int, units: int, priority: int, deadline: int | None) -> None:
+        self._give(node, Input(t, "request", demand=Demand(units, priority, deadline)))
 
     def exit(self, t: int, node: int, units: int) -> None:
         self._give(node, Input(t, "exit"))
@@ -237,10 +232,10 @@ class _NodeReader(Listener):
     def timer(self, t: int, node: int, name: str) -> None:
         self._give(node, Input(t, "timer", timer=name))
 
-    def recv(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
+    def recv(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int) -> None:
         self._give(node, Input(t, "recv", peer=_whole(peer), number=_whole(id)), type)
 
-    def returned(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
+    def returned(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int) -> None:
         self._give(node, Input(t, "return", peer=_whole(peer), number=_whole(id)), type)
 
     def _give(self, node: int, given: Input, type: str | None = None) -> None:
@@ -256,7 +251,17 @@ class _NodeReader(Listener):
     # -- outputs -----------------------------------------------------------------------------------------------------
 
     def send(
-        self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, added_words: int, fields: Any
+        self,
+        t: int,
+        node: int,
+        peer: int,
+        id: int,
+        type: str,
+        units: int,
+        tokens: int,
+        words: int,
+        added_words: int,
+        fields: Any,
     ) -> None:
         if self._node in (node, peer):
             letter = _letter(type, fields)
@@ -264,7 +269,7 @@ class _NodeReader(Listener):
             self.messages.add(node, peer, id, self._events, letter)
             self._take(node, Output("send", peer, letter))
 
-    def enter(self, t: int, node: int, units: int) -> None:
+    def enter(self, t: int, node: int, units: int, priority: int, deadline: int | None) -> None:
         self._take(node, Output("enter"))
 
     def evict(self, t: int, node: int) -> None:

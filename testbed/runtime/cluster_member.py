@@ -59,6 +59,10 @@ class ClusterMember(Agent):
     def units(self) -> int:
         return self.agent.units
 
+    @property
+    def tokens(self) -> int:
+        return self.agent.tokens
+
     def awaits(self) -> frozenset[int]:
         return frozenset(self.members[number] for number in self.agent.awaits())
 

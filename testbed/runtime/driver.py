@@ -15,12 +15,12 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from agents.contract import CRITICAL, REMAINDER, WAITING, Agent, Needs
-from agents.message import Message
+from agents.message import Message, tokens_of
 from agents.outputs import CANCEL_TIMER, ENTER, EVICT, SEND, SET_TIMER, Op
 from analysis.batched import ENTERED, EXITED, RECEIVED, REQUESTED, SENT, BatchedListener
 from testbed.errors import TestbedError
 from testbed.event_queue import Scheduler
-from testbed.runtime.application import Application
+from testbed.runtime.application import Application, ScriptedRequest
 from testbed.runtime.channel import Channel, Post
 from testbed.runtime.message_counts import MessageClass, MessageCounts
 from testbed.runtime.message_losses import Dropped, MessageLosses
@@ -89,6 +89,9 @@ class Driver:
         for node, application in self.applications.items():
             if node in self.agents:
                 self._think(application)
+            for request in application.script:
+                if request.at >= self.host.now:
+                    self.host.at(request.at, self._follow_script, application, request)
 
     def stop(self, *, for_good: bool = False) -> None:
         """No more requests; the run ends when the pending ones have been served.
@@ -110,8 +113,8 @@ class Driver:
         return node in self.agents
 
     def holders(self) -> list[int]:
-        """The nodes that hold units, in ascending order."""
-        return sorted(node for node, agent in self.agents.items() if agent.units)
+        """The nodes that hold tokens, in ascending order."""
+        return sorted(node for node, agent in self.agents.items() if agent.tokens)
 
     # -- what happens to a node --------------------------------------------------------------------------------------
 
@@ -121,7 +124,7 @@ class Driver:
 
     def receive(self, posts: list[Post]) -> None:
         """Messages arrive at the same time; each is one step of its agent."""
-        agents, note = self.agents, self._note_move
+        agents = self.agents
         for channel, message, number, kind in posts:
             if number <= channel.arrived:
                 self._report_disorder(channel, message, number)
@@ -130,7 +133,7 @@ class Driver:
                 if kind.watched:
                     self._report_arrival(kind, channel, message, number)
                 else:
-                    note((RECEIVED, self.host.now, channel.target, channel.source, number, kind.name, kind.units))
+                    self._note_arrival(kind, channel, number)
             agent, receive = agents[channel.target], kind.receive
             try:
                 receive(agent, channel.source, message)
@@ -146,11 +149,18 @@ class Driver:
         if type(message) is Dropped:
             self.lost((channel, message.message, number, kind), "fault")
             return
-        units, note, others = message.units, self._note_move, self._others
-        if units:
-            note((RECEIVED, self.host.now, channel.target, channel.source, number, kind.name, units))
+        units, tokens, note, others = message.units, tokens_of(message), self._note_move, self._others
+        if units or tokens:
+            note((RECEIVED, self.host.now, channel.target, channel.source, number, kind.name, units, tokens))
         if others is not None:
-            others.recv(self.host.now, channel.target, channel.source, number, kind.name, units)
+            others.recv(self.host.now, channel.target, channel.source, number, kind.name, units, tokens)
+
+    def _note_arrival(self, kind: MessageClass, channel: Channel, number: int) -> None:
+        """Note the arrival of a message whose class fixes what it carries."""
+        assert kind.units is not None, "a class whose messages differ is watched"
+        assert kind.tokens is not None
+        now, node, peer = self.host.now, channel.target, channel.source
+        self._note_move((RECEIVED, now, node, peer, number, kind.name, kind.units, kind.tokens))
 
     def _report_disorder(self, channel: Channel, message: Message, number: int) -> None:
         name = type(message).__name__
@@ -173,13 +183,13 @@ class Driver:
                 self.lost((channel, message.message, number, kind), "fault")
                 continue
             node, peer, name = channel.source, channel.target, type(message).__name__
-            self.listener.returned(self.host.now, node, peer, number, name, message.units)
+            self.listener.returned(self.host.now, node, peer, number, name, message.units, tokens_of(message))
             self._step(node, "on_return", peer, message)
 
     def crash(self, node: int) -> None:
         """The node stops at once and loses its state. The host takes its links away."""
         agent, application = self.agents.pop(node), self.applications[node]
-        self.listener.crash(self.host.now, node, agent.units)
+        self.listener.crash(self.host.now, node, agent.units, agent.tokens)
         application.incarnation += 1  # what was scheduled for the previous incarnation does not happen
         self._timers.cancel_all(node)
         if application.status is not REMAINDER:
@@ -199,21 +209,42 @@ class Driver:
 
     def _think(self, application: Application) -> None:
         host = self.host
-        host.at(host.now + application.think_time(), self._ask, application, application.incarnation)
+        application.plan = plan = application.plan + 1
+        if application.rate:
+            host.at(host.now + application.think_time(), self._ask, application, application.incarnation, plan)
 
-    def _request(self, application: Application, incarnation: int) -> None:
-        if self.stopping or incarnation != application.incarnation:
+    def _request(self, application: Application, incarnation: int, plan: int) -> None:
+        if self.stopping or incarnation != application.incarnation or plan != application.plan:
             return
-        node, demand, note, others = application.node, application.demand, self._note_step, self._others
-        if node in self.absent:  # a node that is not present does not ask
+        if application.node in self.absent:  # a node that is not present does not ask
             self._think(application)
             return
+        application.demand = application.draw_demand(self.host.now)
+        application.scripted_stay = None
+        self._give_request(application)
+
+    def _follow_script(self, application: Application, request: ScriptedRequest) -> None:
+        """The time of a scripted request has come; an application that is busy asks when it has left."""
+        if self.stopping or application.node not in self.agents or application.node in self.absent:
+            return
+        if application.status is not REMAINDER:
+            application.backlog.append(request)
+            return
+        application.plan += 1  # it no longer thinks
+        application.demand = application.scripted_demand(request, self.host.now)
+        application.scripted_stay = request.cs_ticks
+        self._give_request(application)
+
+    def _give_request(self, application: Application) -> None:
+        """The application asks for its demand."""
+        node, demand, note, others = application.node, application.demand, self._note_step, self._others
         application.status = WAITING
         application.since = now = self.host.now
         self._unreleased += 1
-        note((REQUESTED, now, node, demand.units))
+        units, priority, deadline = demand.units, demand.priority, demand.deadline
+        note((REQUESTED, now, node, units, priority, deadline))
         if others is not None:
-            others.request(now, node, demand.units, demand.priority)
+            others.request(now, node, units, priority, deadline)
         agent = self.agents[node]
         try:
             agent.on_request(demand)
@@ -226,11 +257,12 @@ class Driver:
         application, host, note, others = self.applications[node], self.host, self._note_step, self._others
         application.status = CRITICAL
         application.stay = stay = application.stay + 1
-        now, cs_time, units = host.now, application.cs_time, application.demand.units
-        note((ENTERED, now, node, units))
+        now, demand, cs_ticks = host.now, application.demand, application.scripted_stay
+        units, priority, deadline = demand.units, demand.priority, demand.deadline
+        note((ENTERED, now, node, units, priority, deadline))
         if others is not None:
-            others.enter(now, node, units)
-        host.at(now + cs_time(), self._leave, application, stay)
+            others.enter(now, node, units, priority, deadline)
+        host.at(now + (application.cs_time() if cs_ticks is None else cs_ticks), self._leave, application, stay)
         self.entries += 1
         if self.entries == self._enough_entries:
             self.stop()
@@ -241,7 +273,7 @@ class Driver:
         node, units, note, others = application.node, application.demand.units, self._note_step, self._others
         application.status = REMAINDER
         self._unreleased -= 1
-        note((EXITED, self.host.now, node, units))
+        note((EXITED, self.host.now, node, units, 0, None))
         if others is not None:
             others.exit(self.host.now, node, units)
         agent = self.agents[node]
@@ -253,6 +285,8 @@ class Driver:
             self._apply(agent)
         if self.stopping:
             self._halt_if_served()
+        elif application.backlog:
+            self._follow_script(application, application.backlog.popleft())
         else:
             self._think(application)
 
@@ -333,7 +367,7 @@ class Driver:
                     posts.append(self._watch(kind, channel, b, number))
                 else:
                     posts.append((channel, b, number, kind))
-                    note((SENT, self.host.now, node, peer, number, kind.name, kind.units))
+                    note((SENT, self.host.now, node, peer, number, kind.name, kind.units, kind.tokens))
         outbox.clear()
         if posts:
             move = self.host.move
@@ -352,16 +386,17 @@ class Driver:
 
     def _watch(self, kind: MessageClass, channel: Channel, message: Message, number: int) -> Post:
         """Report a message that leaves, and put it on its channel, or what stands for it if a fault drops it."""
-        words, added, units = kind.words, kind.added_words, kind.units
-        if words is None or added is None or units is None:
-            words, added, units = message.words, message.added_words, message.units
+        words, added, units, tokens = kind.words, kind.added_words, kind.units, kind.tokens
+        if words is None or added is None or units is None or tokens is None:
+            words, added, units, tokens = message.words, message.added_words, message.units, tokens_of(message)
             kind.sent_words += words
             kind.sent_added_words += added
         note, others = self._note_move, self._others
-        if units:
-            note((SENT, self.host.now, channel.source, channel.target, number, kind.name, units))
+        now, node, peer = self.host.now, channel.source, channel.target
+        if units or tokens:
+            note((SENT, now, node, peer, number, kind.name, units, tokens))
         if others is not None:
-            others.send(self.host.now, channel.source, channel.target, number, kind.name, units, words, added, message)
+            others.send(now, node, peer, number, kind.name, units, tokens, words, added, message)
         if self._losses and self._losses.take(channel.source, message):
             return channel, Dropped(message), number, self._classes[Dropped]
         return channel, message, number, kind
@@ -383,7 +418,7 @@ class Driver:
         self.listener.relay(self.host.now, node, channel.source, channel.target, number, kind.name, words, added)
 
     def lose_next(self, sender: int | None, type_name: str | None) -> None:
-        """Lose the next message of a node (or, for None, the next that carries units), of a type if one is named."""
+        """Lose the next message of a node (or, for None, the next that carries a token), of a type if one is named."""
         self._losses.add(sender, type_name)
         self.counts.watch_all()
 
@@ -392,9 +427,9 @@ class Driver:
         channel, message, number, _ = post
         if isinstance(message, Dropped):  # it was lost before
             message, why = message.message, "fault"
-        name, units = type(message).__name__, message.units
-        self.listener.lost(self.host.now, channel.source, channel.target, number, name, units, why)
-        if units:
+        name, units, tokens = type(message).__name__, message.units, tokens_of(message)
+        self.listener.lost(self.host.now, channel.source, channel.target, number, name, units, tokens, why)
+        if units or tokens:
             self.on_units_lost()
 
     def _timer(self, node: int, name: str) -> None:

@@ -16,8 +16,8 @@ class MessageClass:
     """What the driver knows of a class of messages, and how many of them were sent since the warmup."""
 
     __slots__ = (
-        "added_words", "name", "plain", "receive", "sent", "sent_added_words", "sent_words", "units", "watched",
-        "words",
+        "added_words", "name", "plain", "receive", "sent", "sent_added_words", "sent_words", "tokens", "units",
+        "watched", "words",
     )  # fmt: skip
 
     def __init__(self, kind: type[Message], algorithm: type[Agent]) -> None:
@@ -25,8 +25,9 @@ class MessageClass:
         self.receive = algorithm.receiver(kind)
         self.words, self.added_words = fixed_words(kind), fixed_added_words(kind)
         self.units = kind.units if isinstance(kind.units, int) else None  # else a property: each message has its own
+        self.tokens = self.units if kind.tokens is None else kind.tokens
         has_one_size = self.words is not None and self.added_words is not None
-        self.plain = has_one_size and self.units == 0
+        self.plain = has_one_size and self.units == self.tokens == 0
         """Whether messages of this class need only be counted."""
         self.watched = not has_one_size or self.units is None
         """Whether each is looked at: they differ from each other, or a listener wants every message."""

@@ -30,6 +30,7 @@ def check(scenario: Scenario) -> None:
     _check_length(scenario)
     _check_algorithm(scenario)
     _check_delays(scenario)
+    _check_workload(scenario)
     _check_topology(scenario)
     _check_geometry(scenario)
     _check_backend(scenario)
@@ -60,9 +61,9 @@ def _check_algorithm(scenario: Scenario) -> None:
         allowed = f"more than 0: idle tokens of {choice.name} never rest, and time would not pass"
         raise found_instead("0", allowed, key="delays.hop")
     capacity = choice.agent.capacity(choice.parameters)
-    if scenario.workload.units > capacity:
+    if scenario.workload.most_units() > capacity:
         allowed = f"at most {capacity}, which is all that {choice.name} has to give"
-        raise found_instead(str(scenario.workload.units), allowed, key="workload.units")
+        raise found_instead(str(scenario.workload.most_units()), allowed, key="workload.units")
 
 
 def _check_delays(scenario: Scenario) -> None:
@@ -70,6 +71,31 @@ def _check_delays(scenario: Scenario) -> None:
     if processor != "fifo" and not isinstance(scenario.links, IdealChoice):
         allowed = "fifo, with radio links: what their stations send goes out at once"
         raise found_instead(processor, allowed, key="delays.processor")
+
+
+def _check_workload(scenario: Scenario) -> None:
+    workload, nodes = scenario.workload, scenario.nodes
+    if workload.rate is None and not workload.requests:
+        raise found_instead(
+            "nothing", "requests per time unit, or workload.requests, a script of them", key="workload.rate"
+        )
+    if not workload.requests and not any(map(workload.rate_of, range(nodes if isinstance(workload.rate, list) else 1))):
+        raise found_instead("0", "more than 0 for some node, or a script of requests", key="workload.rate")
+    for key, values in (("rate", workload.rate), ("priority", list(workload.priority.values))):
+        is_list = workload.priority.kind == "per node" if key == "priority" else isinstance(values, list)
+        if is_list and len(values) != nodes:  # type: ignore[arg-type]
+            raise found_instead(f"{len(values)} values", f"one for each of {nodes} nodes", key=f"workload.{key}")  # type: ignore[arg-type]
+    if workload.priority.kind == "deadline" and workload.deadline is None:
+        raise found_instead("deadline", "with workload.deadline, the time that a request has", key="workload.priority")
+    for index, request in enumerate(workload.requests):
+        if request.node >= nodes:
+            raise found_instead(str(request.node), f"a node of 0..{nodes - 1}", key=f"workload.requests.{index}.node")
+        if scenario.duration is not None and request.at > scenario.duration:
+            allowed = f"at most duration, {scenario.duration:g}"
+            raise found_instead(f"{request.at:g}", allowed, key=f"workload.requests.{index}.at")
+        if not isinstance(scenario.links, IdealChoice) and request.at < scenario.warmup:
+            allowed = f"at least warmup, {scenario.warmup:g}: over radio links the load starts then"
+            raise found_instead(f"{request.at:g}", allowed, key=f"workload.requests.{index}.at")
 
 
 def _check_clusters(scenario: Scenario) -> None:

@@ -79,6 +79,10 @@ class Scenario(Section):
     entries: Annotated[int, Field(ge=1)] | None = None
     warmup: Units = 0.0
     drain: Units = 10_000.0
+    patience: Units = 10_000.0
+    """How long a request may have been pending when requests stop."""
+    grace: Units | None = None
+    """How long a request must have waited before an entry ahead of it counts apart; None for two mean CS times."""
     seed: Annotated[int, Field(ge=0)] = 1
     repeat: Annotated[int, Field(ge=1, le=10_000)] = 1
     trace: Literal[LEVELS] = "cs"  # type: ignore[valid-type]

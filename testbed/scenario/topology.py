@@ -22,6 +22,8 @@ class RandomTopology(Section):
     """Link changes per time unit, of the whole network or of each pair of nodes: that depends on the reading."""
     reading: Literal["text", "per-pair", "thinning"] = "text"
     """How the papers' sentence on link changes is read; see `testbed.network.link_changes`."""
+    max_lag: Annotated[float, Field(ge=0, le=MAX_UNITS)] | None = None
+    """How long an ideal link is kept for messages in transit, in time units; None for as long as it takes."""
 
     def links(self, nodes: int) -> int:
         """How many links the graph has."""

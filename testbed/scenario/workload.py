@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainSerializer, PlainValidator
+from pydantic_core import PydanticCustomError
 
-from agents.contract import Demand
 from testbed.durations import MAX_UNITS, Duration, parse_duration, to_ticks
 from testbed.runtime.application import Load
+from testbed.runtime.demands import DemandChoice, PriorityChoice, UnitsChoice
 from testbed.runtime.processing_costs import ProcessingCosts
+from testbed.scenario.demands import PriorityOfDemand, RequestSection, UnitsOfDemand
 from testbed.section import Section
 
 Time = Annotated[Duration, PlainValidator(parse_duration), PlainSerializer(Duration.dump)]
-Rate = Annotated[float, Field(ge=1 / MAX_UNITS, le=MAX_UNITS)]
+RATE_ALLOWED = f"0, a number from {1 / MAX_UNITS:g} to {MAX_UNITS:g}, or a list with one for every node"
 Units = Annotated[float, Field(ge=0, le=MAX_UNITS)]
 """An amount of time, in time units."""
+
+
+def _parse_rate(value: Any) -> float | list[float] | None:
+    if value is None:
+        return None
+    if isinstance(value, list):
+        if all(map(_is_rate, value)) and value:
+            return [float(one) for one in value]
+    elif _is_rate(value):
+        return float(value)
+    raise PydanticCustomError("allowed", "{allowed}", {"allowed": RATE_ALLOWED})
+
+
+def _is_rate(value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and (value == 0 or 1 / MAX_UNITS <= value <= MAX_UNITS)
 
 
 class Delays(Section):
@@ -35,12 +53,33 @@ class Delays(Section):
 class Workload(Section):
     """What the applications do: think for an exponential time, ask, stay in the critical section, leave."""
 
-    rate: Rate
-    """Requests per time unit of a thinking node: the mean time from leaving the CS to the next request is 1/rate."""
+    rate: Annotated[float | list[float] | None, PlainValidator(_parse_rate)] = None
+    """Requests per time unit of a thinking node: the mean time from leaving the CS to the next request is 1/rate.
+
+    One for all nodes or one for each; 0 for a node that never asks, except by script.
+    """
     cs_time: Time = Duration("fixed", (1.0,))
-    units: Annotated[int, Field(ge=1)] = 1
-    priority: int = 0
+    units: UnitsOfDemand = UnitsChoice((1,), (1.0,))
+    priority: PriorityOfDemand = PriorityChoice("fixed", (0,))
+    deadline: Time | None = None
+    """From a request to the time by which its node wants to be inside."""
+    requests: list[RequestSection] = Field([])
+    """Requests at given times, beside or instead of those at a rate."""
 
     def load(self) -> Load:
         """The workload in the form that an application takes."""
-        return Load(self.rate, self.cs_time, Demand(self.units, self.priority))
+        script = tuple(section.request() for section in self.requests)
+        return Load(self.rate_of, self.cs_time, DemandChoice(self.units, self.priority, self.deadline), script)
+
+    def rate_of(self, node: int) -> float:
+        """The rate of one node."""
+        return self.rate[node] if isinstance(self.rate, list) else self.rate or 0.0
+
+    def most_units(self) -> int:
+        """The greatest number of units that a request may ask for."""
+        return max([*self.units.values, *(one.units for one in self.requests if one.units is not None)])
+
+    def has_priorities(self) -> bool:
+        """Whether requests differ in priority."""
+        scripted = {one.priority for one in self.requests if one.priority is not None}
+        return self.priority.kind != "fixed" or bool(scripted - set(self.priority.values))

@@ -79,7 +79,7 @@ class AskingHolder(KReverseLink):
 
     def on_link_info(self, j: int, message: LinkInfo) -> None:
         super().on_link_info(j, message)
-        if self.tokens and self.queue and not self.leads_on():
+        if self.token_count and self.queue and not self.leads_on():
             self.forward_request()
 
 
@@ -117,7 +117,7 @@ class KeptToken(KReverseLink):
 
     def send_token(self, head: int, token: Message) -> None:
         super().send_token(head, token)
-        self.tokens += 1
+        self.token_count += 1
 
 
 class ForgottenRequest(KReverseLink):
@@ -147,7 +147,7 @@ class NeverResting(KReverseLinkForwarding):
     """PickLowest&ForwardToken gives away the token that the node's own critical section uses."""
 
     def idle_tokens(self) -> int:
-        return self.tokens
+        return self.token_count
 
 
 class NeverServing(KReverseLinkForwarding):

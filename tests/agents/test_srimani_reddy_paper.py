@@ -154,7 +154,7 @@ class KeptToken(SrimaniReddy):
         before = self.units
         super().send_spare_tokens()
         if self.units < before:
-            self.tokens.append([])
+            self.queues.append([])
 
 
 class SkippedRequests(SrimaniReddy):

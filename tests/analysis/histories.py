@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from agents.contract import TICKS
-from analysis.events import KINDS, VERSION
+from analysis.events import KINDS, VERSION, Start
 from analysis.listener import Listener, method_name
 
 Event = tuple[Any, ...]
@@ -29,23 +29,39 @@ def start(
     warmup: float = 0,
     links: Sequence[Sequence[int]] = ((0, 1), (1, 2)),
     clusters: Sequence[int] = (),
+    tokens: Sequence[int] | None = None,
+    promises_bound: bool = True,
+    grace: float = 0,
     version: int = VERSION,
 ) -> Event:
     """The first event: by default a line of three nodes, and node 0 holds the one unit."""
-    capacity = sum(units) if capacity is None else capacity
-    network = (needs, over_radio, assumes_connected, shares, capacity)
-    at_start = (int(warmup * TICKS), list(units), [*map(list, links)], list(clusters))
-    return ("start", 0, None, version, trace, *network, *at_start)
+    fields = Start(
+        version=version,
+        trace=trace,
+        needs=needs,
+        over_radio=over_radio,
+        assumes_connected=assumes_connected,
+        promises_bound=promises_bound,
+        shares=shares,
+        capacity=sum(units) if capacity is None else capacity,
+        warmup=int(warmup * TICKS),
+        grace=int(grace * TICKS),
+        units=list(units),
+        tokens=list(units if tokens is None else tokens),
+        links=[*map(list, links)],
+        clusters=list(clusters),
+    )
+    return ("start", 0, None, *fields)
 
 
 def stop(t: float, *units: int) -> Event:
-    """The last event, with what every node says it holds."""
-    return ("stop", t, None, "duration", list(units))
+    """The last event, with what every node says it holds: as many tokens as units."""
+    return ("stop", t, None, "duration", list(units), list(units))
 
 
-def request(t: float, node: int, units: int = 1) -> Event:
-    """A request without priority."""
-    return ("request", t, node, units, 0)
+def request(t: float, node: int, units: int = 1, priority: int = 0, deadline: float | None = None) -> Event:
+    """A request, by default without priority and deadline."""
+    return ("request", t, node, units, priority, None if deadline is None else round(deadline * TICKS))
 
 
 def visit(node: int, asks: float, enters: float, exits: float, units: int = 1) -> list[Event]:
@@ -57,40 +73,48 @@ def send(
     t: float, node: int, peer: int, id: int, type: str = "Token", units: int = 1, words: int = 4, added: int = 0
 ) -> Event:
     """A message leaves; by default it carries the unit."""
-    return ("send", t, node, peer, id, type, units, words, added, None)
+    return ("send", t, node, peer, id, type, units, units, words, added, None)
 
 
 def recv(t: float, node: int, peer: int, id: int, type: str = "Token", units: int = 1) -> Event:
     """A message arrives."""
-    return ("recv", t, node, peer, id, type, units)
+    return ("recv", t, node, peer, id, type, units, units)
 
 
 def returned(t: float, node: int, peer: int, id: int, type: str = "Token", units: int = 1) -> Event:
     """A message comes back to its sender."""
-    return ("return", t, node, peer, id, type, units)
+    return ("return", t, node, peer, id, type, units, units)
 
 
 def lost(t: float, node: int, peer: int, id: int, type: str = "Token", units: int = 1, why: str = "fault") -> Event:
     """A message of `node` will never arrive."""
-    return ("lost", t, node, peer, id, type, units, why)
+    return ("lost", t, node, peer, id, type, units, units, why)
 
 
 def pending(
     t: float, node: int, *, since: float, alive: bool, component: int, component_units: int, parts: int = 1
 ) -> Event:
-    """A request is still pending at the end."""
-    return ("pending", t, node, int(since * TICKS), alive, component, component_units, parts)
+    """A request is still pending at the end; its component has as many tokens as units."""
+    held = (component_units, component_units)
+    return ("pending", t, node, int(since * TICKS), alive, component, *held, parts)
+
+
+def whole(event: Event) -> Event:
+    """A crash with as many tokens as units, an entry without priority and deadline, where these are left out."""
+    kind, t, node, *fields = event
+    more = {"crash": fields[:1], "enter": [0, None]}.get(kind, [])
+    return (kind, t, node, *fields, *(more if len(fields) == 1 else []))
 
 
 def feed(listener: L, *events: Event) -> L:
     """Pass events to a listener, and return it."""
-    for kind, t, node, *fields in events:
+    for kind, t, node, *fields in map(whole, events):
         getattr(listener, method_name(kind))(round(t * TICKS), node, *fields)
     return listener
 
 
 def line(event: Event) -> str:
     """An event as a log holds it."""
-    kind, t, node, *fields = event
+    kind, t, node, *fields = whole(event)
     head = {"t": round(t * TICKS), "node": node, "kind": kind}
     return json.dumps(head | dict(zip(KINDS[kind][1], fields, strict=True))) + "\n"

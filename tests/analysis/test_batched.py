@@ -48,10 +48,10 @@ class Eager(Listener):
         self.audit: BatchedAudit
         self.heard: list[tuple[str, int]] = []
 
-    def enter(self, t: int, node: int, units: int) -> None:
+    def enter(self, t: int, node: int, units: int, priority: int, deadline: int | None) -> None:
         self.heard.append(("enter", len(self.audit._steps)))
 
-    def crash(self, t: int, node: int, units: int) -> None:
+    def crash(self, t: int, node: int, units: int, tokens: int) -> None:
         self.heard.append(("crash", len(self.audit._steps)))
 
 

@@ -12,7 +12,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agents.message import Message
+from agents.message import Message, tokens_of
 from testbed.backends.sim.ideal_links import HopDelay, IdealLinks
 from testbed.event_queue import EventQueue
 from testbed.network.graph import Graph
@@ -35,6 +35,11 @@ class RoutedMessage:
     def units(self) -> int:
         """What the message carries."""
         return self.message.units
+
+    @property
+    def tokens(self) -> int:
+        """The tokens that the message carries."""
+        return tokens_of(self.message)
 
 
 class IdealRouter:

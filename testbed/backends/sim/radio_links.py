@@ -12,7 +12,7 @@ from functools import lru_cache
 from random import Random
 
 from agents.contract import Needs
-from agents.message import Message
+from agents.message import Message, is_conserved
 from testbed.event_queue import EventQueue
 from testbed.link.actions import Transmit
 from testbed.link.frames import Packet, Relay
@@ -76,7 +76,7 @@ class TrackedStack(Stack):
     def _arrived(self, post: Post) -> None:
         known = self.ledger.take(post)
         assert known is not None, f"{post[1]} {post[2]} was never sent, or arrived twice"
-        if post[1].units:
+        if is_conserved(post[1]):
             self.on_unit()
 
     def _is_lost(self, post: Post) -> bool:
@@ -92,7 +92,7 @@ class TrackedLinks(TrackedStack, LinkStack):
         """A layer that seals a session drops messages without units; in a new session they are never delivered."""
         for key in [key for key in self.ledger.flying if key[:2] == (self.node, peer)]:
             post = self.ledger.flying.pop(key)
-            assert not post[1].units, f"{key} carries units, is not in the new session, and was not given back"
+            assert not is_conserved(post[1]), f"{key} carries units, is not in the new session, and was not given back"
             self._driver.lost(post, "session sealed")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agents.contract import TICKS, Needs, Shares
+from agents.message import tokens_of
 from analysis.batched import BatchedListener
 from testbed.backends.repetition import Repetition
 from testbed.backends.sim.ideal_links import HopDelay, IdealLinks
@@ -72,6 +73,7 @@ class Simulation(EventQueue):
         self.links.on_partition_change = self.driver.on_units_lost = self.update_partitions
         self.faults = Faults([section.fault() for section in scenario.faults], self)
         self.driver.on_stop.append(self.changes.stop)
+        self.driver.on_stop.append(lambda: self.listener.close(self.now, None, self._repetition.patience))
         self.driver.on_stop.append(lambda: self.at(self.now + to_ticks(scenario.drain), self._give_up))
 
     def _make_driver(self) -> Driver:
@@ -102,7 +104,8 @@ class Simulation(EventQueue):
 
     def _max_lag(self) -> int | None:
         topology = self.scenario.topology
-        return to_ticks(topology.max_lag) if isinstance(topology, GeometricTopology) else None
+        lag = topology.max_lag if isinstance(topology, GeometricTopology | RandomTopology) else None
+        return None if lag is None else to_ticks(lag)
 
     def _may_part(self) -> bool:
         """Whether the network can be partitioned: the papers' link changes never do that, even if a link falls late.
@@ -135,21 +138,22 @@ class Simulation(EventQueue):
         return self.driver.is_alive(node) and node not in self.driver.absent
 
     def holders(self) -> list[int]:
-        """The nodes that hold units, in ascending order."""
+        """The nodes that hold tokens, in ascending order."""
         return self.driver.holders()
 
     def moving_units(self) -> list[MovingUnits]:
         """The units in transit; where it is not known when they arrive, with a time shortly after now."""
         soon, is_known = self.now + TICKS // 100, isinstance(self.transport, IdealLinks)
         return [
-            MovingUnits(post[0].source, post[0].target, t if is_known else soon, _sender(post), post[1].units)
+            MovingUnits(post[0].source, post[0].target, t if is_known else soon, _sender(post), *amount)
             for t, post in self.transport.in_transit()
-            if post[1].units
+            if any(amount := (post[1].units, tokens_of(post[1])))
         ]
 
-    def units_of(self, node: int) -> int:
-        """How many units a node holds; none if it does not run."""
-        return self.driver.agents[node].units if self.driver.is_alive(node) else 0
+    def held_by(self, node: int) -> tuple[int, int]:
+        """How many units and how many tokens a node holds; none if it does not run."""
+        agent = self.driver.agents.get(node)
+        return (0, 0) if agent is None else (agent.units, agent.tokens)
 
     def set_cut_off(self, nodes: frozenset[int]) -> None:
         """These nodes can reach no unit now."""
@@ -168,7 +172,7 @@ class Simulation(EventQueue):
         self.links.restart(node)
 
     def lose(self, node: int | None, message: str | None) -> None:
-        """Lose the next message of a node (or, for None, the next that carries units), of a type if one is named."""
+        """Lose the next message of a node (or, for None, the next that carries a token), of a type if one is named."""
         self.driver.lose_next(node, message)
 
     def update_partitions(self) -> None:
@@ -220,10 +224,9 @@ class Simulation(EventQueue):
 
     def run_all(self, report: Callable[[float], None]) -> None:
         """The whole repetition."""
-        scenario, agents = self.scenario, self.driver.agents
-        units = [agents[node].units for node in range(scenario.nodes)]
+        scenario, held = self.scenario, [self.held_by(node) for node in range(self.scenario.nodes)]
         links = [list(link) for link in self._repetition.usable_graph().links()]
-        self._repetition.log_start(self.listener, units, links)
+        self._repetition.log_start(self.listener, held, links)
         if scenario.warmup:
             self.at(to_ticks(scenario.warmup), self.driver.counts.forget)
             if isinstance(self.links, RadioLinks):
@@ -265,12 +268,12 @@ class Simulation(EventQueue):
         for application in waiting:
             reach = self.partitions.reach(application.node)
             self.listener.pending(self.now, application.node, application.since, True, *reach)
-        held = [self.units_of(node) for node in range(self.scenario.nodes)]
+        held = [self.held_by(node) for node in range(self.scenario.nodes)]
         self.driver.counts.report(self.listener)
         if isinstance(self.links, RadioLinks):
             for kind in sorted(self.links.frames):
                 self.listener.frames(self.now, None, kind, self.links.frames[kind], self.links.bytes[kind])
-        self.listener.stop(self.now, None, why, held)
+        self.listener.stop(self.now, None, why, [units for units, _ in held], [tokens for _, tokens in held])
 
 
 def _sender(post: Post) -> int:

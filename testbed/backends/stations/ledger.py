@@ -15,20 +15,20 @@ from testbed.network.reachability import Reachability
 
 
 class Holdings(Listener):
-    """Follows units, requests and entries through the events of all nodes."""
+    """Follows units, tokens, requests and entries through the events of all nodes."""
 
-    def __init__(self, units: list[int]) -> None:
-        self.held = list(units)
-        self.moving: dict[tuple[int, int, int], tuple[str, int]] = {}  # source, target, id -> type, units
+    def __init__(self, held: list[tuple[int, int]]) -> None:
+        self.held = list(held)  # the units and tokens of every node
+        self.moving: dict[tuple[int, int, int], tuple[str, int, int]] = {}  # source, target, id -> type, units, tokens
         self.orphans: set[tuple[int, int, int]] = set()  # those of `moving` whose sender has crashed
         self.waiting: dict[int, int] = {}  # node -> time of its request
         self.inside: set[int] = set()
         self.entries = 0
 
-    def request(self, t: int, node: int, units: int, priority: int) -> None:
+    def request(self, t: int, node: int, units: int, priority: int, deadline: int | None) -> None:
         self.waiting[node] = t
 
-    def enter(self, t: int, node: int, units: int) -> None:
+    def enter(self, t: int, node: int, units: int, priority: int, deadline: int | None) -> None:
         self.waiting.pop(node, None)
         self.inside.add(node)
         self.entries += 1
@@ -41,30 +41,35 @@ class Holdings(Listener):
         self.waiting[node] = t
 
     def send(
-        self, t: int, node: int, peer: int, id: int, type: str, units: int, words: int, added_words: int, fields: object
-    ) -> None:
-        if units:
-            self.held[node] -= units
-            self.moving[node, peer, id] = (type, units)
+        self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int, words: int, added_words: int,
+        fields: object,
+    ) -> None:  # fmt: skip
+        if units or tokens:
+            self._add(node, -units, -tokens)
+            self.moving[node, peer, id] = (type, units, tokens)
 
-    def recv(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
-        if units:
+    def recv(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int) -> None:
+        if units or tokens:
             self.moving.pop((peer, node, id), None)
-            self.held[node] += units
+            self._add(node, units, tokens)
 
-    def returned(self, t: int, node: int, peer: int, id: int, type: str, units: int) -> None:
-        if units:
+    def returned(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int) -> None:
+        if units or tokens:
             self.moving.pop((node, peer, id), None)
-            self.held[node] += units
+            self._add(node, units, tokens)
 
-    def lost(self, t: int, node: int, peer: int, id: int, type: str, units: int, why: str) -> None:
+    def lost(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int, why: str) -> None:
         self.moving.pop((node, peer, id), None)
 
-    def crash(self, t: int, node: int, units: int) -> None:
-        self.held[node] = 0
+    def crash(self, t: int, node: int, units: int, tokens: int) -> None:
+        self.held[node] = (0, 0)
         self.orphans.update(key for key in self.moving if key[0] == node)
         self.waiting.pop(node, None)
         self.inside.discard(node)
+
+    def _add(self, node: int, units: int, tokens: int) -> None:
+        held = self.held[node]
+        self.held[node] = (held[0] + units, held[1] + tokens)
 
 
 class Ledger:
@@ -73,7 +78,7 @@ class Ledger:
     def __init__(
         self,
         graph: Graph,
-        units: list[int],
+        held: list[tuple[int, int]],
         absent: set[int],
         listener: Listener,
         *,
@@ -83,8 +88,8 @@ class Ledger:
         self.now = 0
         self.listener = listener
         self.links = Reachability(graph)
-        self.holdings = Holdings(units)
-        self.alive = set(range(len(units)))
+        self.holdings = Holdings(held)
+        self.alive = set(range(len(held)))
         self.absent = absent
         self.cut_off: frozenset[int] = frozenset()
         self.partitions = Partitions(self, has_units=has_units, clusters=clusters)
@@ -95,20 +100,20 @@ class Ledger:
         return node in self.alive and node not in self.absent
 
     def holders(self) -> list[int]:
-        """The nodes that hold units, in ascending order."""
-        return [node for node, units in enumerate(self.holdings.held) if units]
+        """The nodes that hold tokens, in ascending order."""
+        return [node for node, (_, tokens) in enumerate(self.holdings.held) if tokens]
 
     def moving_units(self) -> list[MovingUnits]:
         """The units in transit."""
         moving = self.holdings.moving.items()
-        return [MovingUnits(source, target, self.now, source, units) for (source, target, _), (_, units) in moving]
+        return [MovingUnits(source, target, self.now, source, *amount) for (source, target, _), (_, *amount) in moving]
 
-    def units_of(self, node: int) -> int:
-        """How many units a node holds; none if it does not run."""
-        return self.holdings.held[node] if node in self.alive else 0
+    def held_by(self, node: int) -> tuple[int, int]:
+        """How many units and how many tokens a node holds; none if it does not run."""
+        return self.holdings.held[node] if node in self.alive else (0, 0)
 
-    def lost_to_crashes(self) -> list[tuple[int, int, int, str, int]]:
-        """Source, target, id, type and units of messages whose senders crashed and that were not received."""
+    def lost_to_crashes(self) -> list[tuple[int, int, int, str, int, int]]:
+        """Source, target, id, type, units and tokens of messages whose senders crashed and that were not received."""
         holdings = self.holdings
         return [(*key, *holdings.moving[key]) for key in sorted(holdings.orphans & set(holdings.moving))]
 

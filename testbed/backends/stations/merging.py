@@ -54,6 +54,10 @@ class LogMerger:
         """A fault is carried out now."""
         self.post(now, partial(self._listener.fault, now, node, fault, detail))
 
+    def post_close(self, now: int, patience: int) -> None:
+        """No more requests are made from now on."""
+        self.post(now, partial(self._listener.close, now, None, patience))
+
     def post_crash(self, now: int, node: int) -> None:
         """A station that a fault crashed has exited: its log is complete."""
         self._tails[node].close()
@@ -77,12 +81,12 @@ class LogMerger:
             kind = what["kind"]
             fields = KINDS[kind][1]
             getattr(self._both, method_name(kind))(t, what["node"], *[what[name] for name in fields])
-            if kind in ("recv", "return") and what["units"]:
+            if kind in ("recv", "return") and (what["units"] or what["tokens"]):
                 ledger.unit_arrived()
 
     def _crash(self, t: int, node: int) -> None:
         self.ledger.alive.discard(node)
-        self._both.crash(t, node, self.ledger.holdings.held[node])
+        self._both.crash(t, node, *self.ledger.holdings.held[node])
         self.ledger.partitions.update()
 
     def _restart(self, t: int, node: int, incarnation: int) -> None:

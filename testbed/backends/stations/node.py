@@ -119,6 +119,11 @@ class Node(RealTime):
         return self._driver.agents[self._node].units
 
     @property
+    def tokens(self) -> int:
+        """The tokens that the agent holds."""
+        return self._driver.agents[self._node].tokens
+
+    @property
     def awaits(self) -> list[int]:
         """The nodes that the agent waits for."""
         return sorted(self._driver.agents[self._node].awaits())

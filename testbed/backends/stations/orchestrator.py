@@ -64,13 +64,14 @@ class Orchestrator(EventQueue):
         self._folder = folder
         self._repetition = Repetition(scenario, Streams(scenario.seed, repetition))
         self._spec = {"scenario": scenario.to_yaml(), "repetition": repetition, "folder": str(folder)}
-        self._units = [self._repetition.agent(node).units for node in range(scenario.nodes)]
+        agents = [self._repetition.agent(node) for node in range(scenario.nodes)]
+        self._held_at_start = [(agent.units, agent.tokens) for agent in agents]
         usable = self._repetition.usable_graph()
         self._links_at_start = [list(link) for link in usable.links()]
         has_units = scenario.algorithm.agent.shares is Shares.TOKENS
         absent = self._absent_at_start()
         self._ledger = Ledger(
-            usable, self._units, absent, listener, has_units=has_units, clusters=self._repetition.clusters
+            usable, self._held_at_start, absent, listener, has_units=has_units, clusters=self._repetition.clusters
         )
         self._merger = LogMerger(self._ledger, listener)
         self._listener = listener
@@ -124,7 +125,7 @@ class Orchestrator(EventQueue):
         told: list[ProcessName] = [MEDIUM, *self._environment.helpers, *self._incarnations]
         for name in told:
             processes.tell(name, {"do": "start", "epoch": epoch_ns})
-        self._repetition.log_start(self._listener, self._units, self._links_at_start)
+        self._repetition.log_start(self._listener, self._held_at_start, self._links_at_start)
         self._ledger.partitions.update()
         self._faults.begin()
         if self.scenario.duration is not None:
@@ -190,6 +191,7 @@ class Orchestrator(EventQueue):
     def _stop(self) -> None:
         """No more requests and link changes."""
         self._stopped_at = self.now
+        self._merger.post_close(self.now, self._repetition.patience)
         self._faults.changes.stop()
         for node in self._incarnations:
             self._tell_to_stop(node)
@@ -220,8 +222,8 @@ class Orchestrator(EventQueue):
         reports = {"began": began.isoformat(), "environment": self._environment.notes()}
         reports |= {str(name): end for name, end in self._ends.items()}
         (self._folder / "nodes" / "ends.json").write_text(json.dumps(reports, indent=1) + "\n", encoding="utf-8")
-        for source, target, id, type, units in ledger.lost_to_crashes():
-            listener.lost(now, source, target, id, type, units, "crash")
+        for source, target, id, type, units, tokens in ledger.lost_to_crashes():
+            listener.lost(now, source, target, id, type, units, tokens, "crash")
         if ledger.holdings.waiting and self.scenario.algorithm.agent.shares is Shares.PERMISSIONS:
             for node in self._incarnations:
                 awaited = self._ends.get(node, {}).get("awaits", [])
@@ -233,8 +235,11 @@ class Orchestrator(EventQueue):
         lateness = self._ends[MEDIUM]["lateness_ms"]
         if lateness is not None:
             listener.lateness(now, None, lateness)
-        held = [self._ends[node]["units"] if node in self._ends else 0 for node in self._incarnations]
-        listener.stop(now, None, why, held)
+        held = [
+            [self._ends[node][what] if node in self._ends else 0 for node in self._incarnations]
+            for what in ("units", "tokens")
+        ]
+        listener.stop(now, None, why, *held)
 
     def _log_frames(self) -> None:
         frames, bytes = Counter[str](), Counter[str]()

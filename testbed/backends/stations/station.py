@@ -67,7 +67,7 @@ class Station(asyncio.DatagramProtocol):
         """Report, and exit."""
         self._log.flush()
         dropped = {**node.dropped, "from a stranger": self._strangers}
-        held = {"units": node.units, "awaits": node.awaits, "spares": node.spares}
+        held = {"units": node.units, "tokens": node.tokens, "awaits": node.awaits, "spares": node.spares}
         self._control.send({"end": {**held, "frames": node.frames, "bytes": node.bytes, "dropped": dropped}})
         self._end(0)
 

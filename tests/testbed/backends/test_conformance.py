@@ -234,12 +234,12 @@ class ScriptedBackend(Backend):
         self.ran.append((repetition, options))
         initial = Repetition(scenario, Streams(scenario.seed, repetition))
         units = [initial.agent(node).units for node in range(scenario.nodes)]
-        initial.log_start(listener, units, [list(link) for link in initial.graph.links()])
-        listener.request(1 * TICKS, 0, 1, 0)
-        listener.enter((2 + repetition) * TICKS, 0, 1)
+        initial.log_start(listener, [(one, one) for one in units], [list(link) for link in initial.graph.links()])
+        listener.request(1 * TICKS, 0, 1, 0, None)
+        listener.enter((2 + repetition) * TICKS, 0, 1, 0, None)
         listener.exit(5 * TICKS, 0, 1)
         report(1.0)
-        listener.stop(6 * TICKS, None, "every request served", units)
+        listener.stop(6 * TICKS, None, "every request served", units, units)
 
 
 @pytest.fixture

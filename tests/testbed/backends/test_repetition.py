@@ -24,8 +24,9 @@ def test_the_start_event_says_what_the_checks_need(
     """Each fact of the algorithm and its links is a field of its own, next to the scenario's."""
     scenario = loads(tiny(f"links: {links}\nwarmup: 2\ntrace: {LEVELS[1]}\n", algorithm=algorithm))
     diary, repetition = Diary(), Repetition(scenario, Streams(1, 0))
-    units = [repetition.agent(node).units for node in range(scenario.nodes)]
-    repetition.log_start(diary, units, [[0, 1]])
+    agents = [repetition.agent(node) for node in range(scenario.nodes)]
+    units = [agent.units for agent in agents]
+    repetition.log_start(diary, [(agent.units, agent.tokens) for agent in agents], [[0, 1]])
     (event,) = diary.events
     assert tuple(event) == ("t", "node", "kind", *KINDS["start"][1])
     assert event == {
@@ -37,10 +38,13 @@ def test_the_start_event_says_what_the_checks_need(
         "needs": needs,
         "over_radio": links == "radio",
         "assumes_connected": assumes_connected,
+        "promises_bound": True,
         "shares": "tokens",
         "capacity": sum(units),
         "warmup": 2 * TICKS,
+        "grace": 2 * TICKS,
         "units": units,
+        "tokens": units,
         "links": [[0, 1]],
         "clusters": [],
     }

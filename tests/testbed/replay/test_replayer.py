@@ -314,7 +314,12 @@ def test_outputs_that_are_not_there(run_dir: Path) -> None:
     assert done.differences[0].difference is not None
     assert done.differences[0].difference.now is not None
     entry = tamper(
-        run_dir, 0, "exit", lambda events, place: events.insert(place + 1, {**events[place], "kind": "enter"})
+        run_dir,
+        0,
+        "exit",
+        lambda events, place: events.insert(
+            place + 1, {**events[place], "kind": "enter", "priority": 0, "deadline": None}
+        ),
     )
     (first, *_) = replay(run_dir, node=0).differences
     assert (first.given.t, first.given.kind) == (entry["t"], "exit")
@@ -463,7 +468,7 @@ def test_killed_station(end: str, run_dir: Path) -> None:
     log = run_dir / "rep-000/nodes/003-1.jsonl"
     lines = log.read_bytes().splitlines(keepends=True)
     for place in range(1, len(lines), 3):
-        crash = {"t": json.loads(lines[place])["t"], "node": 3, "kind": "crash", "units": 0}
+        crash = {"t": json.loads(lines[place])["t"], "node": 3, "kind": "crash", "units": 0, "tokens": 0}
         rest = {"": b"", "half a line": lines[place][:20], "crash": json.dumps(crash).encode() + b"\n"}[end]
         log.write_bytes(b"".join(lines[:place]) + rest)
         assert_as_recorded([replay(run_dir, node=3)])

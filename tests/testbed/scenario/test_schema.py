@@ -31,7 +31,9 @@ def test_defaults_are_written_out() -> None:
     assert written["algorithm"] == {"name": "rl", "raise_interval": 0.0}
     assert written["topology"] == {"kind": "complete"}
     assert written["delays"] == {"hop": 1.0, "send": 0.0, "receive": 0.0, "processor": "fifo"}
-    assert written["workload"] == {"rate": 0.1, "cs_time": 1.0, "units": 1, "priority": 0}
+    assert written["workload"] == {
+        "rate": 0.1, "cs_time": 1.0, "units": 1, "priority": 0, "deadline": None, "requests": [],
+    }  # fmt: skip
     assert written["expect"] == {"checks": {}, "metrics": {}}
     scalars = {key: written[key] for key in ("warmup", "drain", "seed", "repeat", "trace", "backend", "entries")}
     assert scalars == {

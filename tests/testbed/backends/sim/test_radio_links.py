@@ -83,7 +83,7 @@ def test_a_holder_fault_waits_for_a_holder(name, seed):
     run = simulate(**{**LINE, **quick, "algorithm": chosen, "seed": seed, "faults": faults})
     (fault,) = run.diary.of("fault")
     (crash,) = run.diary.of("crash")
-    assert (crash["node"], crash["units"]) == (fault["node"], 1)
+    assert (crash["node"], crash["tokens"]) == (fault["node"], 1)
     assert 60.0 <= fault["t"] < 100.0
 
 

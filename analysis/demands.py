@@ -1,0 +1,143 @@
+"""What became of demands: whether urgent ones went first, deadlines were met, and units lay idle while nodes waited.
+
+Averages over time are from the end of the warmup to the time at which requests stop (`close`): what happens afterwards
+serves what is left, without load.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from typing import Any
+
+from agents.contract import TICKS
+from analysis.batched import ENTERED, REQUESTED, Step, StepListener
+from analysis.check import MAX_OFFENDERS
+from analysis.events import LEVELS, Start, supports
+
+Pending = tuple[int, int, int, int | None]
+"""A pending request: when it was made, its units, its priority and its deadline."""
+
+
+class DemandMetrics(StepListener):
+    """Listens to one repetition and summarises its demands.
+
+    An inversion is a request that is pending, with a strictly greater priority, when another node enters. Priorities
+    are those that applications ask with, whatever an algorithm adds to them.
+    """
+
+    def __init__(self) -> None:
+        self._start = Start(trace=LEVELS[0])
+        self._waiting: dict[int, Pending] = {}
+        self._inside: dict[int, int] = {}  # the units that a node uses
+        self._in_use = 0
+        self._since = 0  # up to when the averages over time have been taken
+        self._end: int | None = None  # when requests stopped
+        self._node_ticks = self._unit_ticks = self._fit_ticks = 0
+        self._priorities: set[int] = set()
+        self._sizes: set[int] = set()
+        self._entries = self._inversions = self._after_grace = 0
+        self._listed: list[str] = []
+        self._lateness = array("q")  # entry minus deadline, of entries that had one
+        self._missed_waiting = 0  # deadlines that had passed when requests stopped, of pending requests
+        self._longest = self._pending = 0
+
+    def start(self, t: int, node: None, *fields: Any) -> None:
+        self._start = Start(*fields)
+        self._since = self._start.warmup
+
+    def take_steps(self, steps: Iterable[Step]) -> None:
+        waiting, inside, warmup = self._waiting, self._inside, self._start.warmup
+        for kind, t, node, units, priority, deadline in steps:
+            self._pass_time(t)
+            if kind is REQUESTED:
+                waiting[node] = (t, units, priority, deadline)
+                if priority not in self._priorities:
+                    self._priorities.add(priority)
+                if units not in self._sizes:
+                    self._sizes.add(units)
+            elif kind is ENTERED:
+                asked = waiting.pop(node, (t, units, priority, deadline))[0]
+                inside[node] = units
+                self._in_use += units
+                if t >= warmup:
+                    self._entries += 1
+                    if t - asked > self._longest:
+                        self._longest = t - asked
+                    if deadline is not None:
+                        self._lateness.append(t - deadline)
+                    if len(self._priorities) > 1:
+                        self._find_inversions(t, node, priority)
+            else:
+                self._in_use -= inside.pop(node, 0)
+
+    def _pass_time(self, t: int) -> None:
+        """Add the time since the last step to the averages."""
+        passed = t - self._since
+        if passed <= 0 or self._end is not None:
+            return
+        self._since = t
+        self._node_ticks += len(self._inside) * passed
+        self._unit_ticks += self._in_use * passed
+        free = self._start.capacity - self._in_use
+        if self._waiting and free > 0:
+            least = min(self._sizes) if len(self._sizes) == 1 else min(one[1] for one in self._waiting.values())
+            if least <= free:
+                self._fit_ticks += passed
+
+    def _find_inversions(self, t: int, node: int, priority: int) -> None:
+        for other, (asked, _, greater, _) in self._waiting.items():
+            if greater > priority:
+                self._inversions += 1
+                self._after_grace += t - asked > self._start.grace
+                if len(self._listed) < MAX_OFFENDERS:
+                    waits = f"while node {other} waits with {greater} since t={asked / TICKS:g}"
+                    self._listed.append(f"t={t / TICKS:g}: node {node} enters with priority {priority} {waits}")
+
+    def evict(self, t: int, node: int) -> None:
+        self._pass_time(t)
+        units = self._inside.pop(node, 0)
+        self._in_use -= units
+        self._waiting[node] = (t, units, 0, None)
+
+    def crash(self, t: int, node: int, units: int, tokens: int) -> None:
+        self._pass_time(t)
+        self._waiting.pop(node, None)
+        self._in_use -= self._inside.pop(node, 0)
+
+    def close(self, t: int, node: None, patience: int) -> None:
+        self._pass_time(t)
+        self._end = max(t, self._start.warmup)
+        self._pending = len(self._waiting)
+        for asked, _, _, deadline in self._waiting.values():
+            self._longest = max(self._longest, t - asked)
+            self._missed_waiting += deadline is not None and t > deadline
+
+    def stop(self, t: int, node: None, reason: str, units: list[int], tokens: list[int]) -> None:
+        self._pass_time(t)
+        if self._end is None:
+            self._end = max(t, self._start.warmup)
+
+    def result(self) -> dict[str, Any]:
+        """The metrics of the repetition, ready for JSON; None where nothing was measured or the log does not say."""
+        start = self._start
+        span = (self._since if self._end is None else self._end) - start.warmup
+        knows = supports(start.trace, "enter")
+
+        def averaged(ticks: float) -> float | None:
+            return ticks / span if span > 0 and knows else None
+
+        has_priorities = knows and len(self._priorities) > 1 and self._entries > 0
+        late, deadlines = sum(one > 0 for one in self._lateness), len(self._lateness)
+        missed = (late + self._missed_waiting) / max(1, deadlines + self._missed_waiting)
+        return {
+            "inversions_per_cs": self._inversions / self._entries if has_priorities else None,
+            "inversions_after_grace_per_cs": self._after_grace / self._entries if has_priorities else None,
+            "first_inversions": self._listed if has_priorities else None,
+            "deadlines_missed": missed if knows and deadlines + self._missed_waiting else None,
+            "nodes_inside": averaged(self._node_ticks),
+            "utilisation": averaged(self._unit_ticks / start.capacity),
+            "idle_though_fitting": averaged(self._fit_ticks),
+            "longest_wait": self._longest / TICKS if knows else None,
+            "pending_at_close": self._pending if knows and self._end is not None else None,
+        }
