@@ -48,6 +48,7 @@ class NewTail(Message):
 class Token(Message):
     """TOKEN(Q, S, e): the token of batch e, the nodes that it still has to visit, and the semaphore."""
 
+    tokens: ClassVar[int] = 1
     queue: tuple[int, ...]
     semaphore: int
     batch: int
@@ -63,6 +64,7 @@ class Grant(Message):
     """RELEASE to a later node of the batch, which enters with this unit."""
 
     units: ClassVar[int] = 1
+    tokens: ClassVar[int] = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ class Return(Message):
     """RELEASE to the tail of batch e."""
 
     units: ClassVar[int] = 1
+    tokens: ClassVar[int] = 0
     batch: int
 
 
@@ -145,6 +148,11 @@ class Makki(Agent):
     def units(self) -> int:
         """The free units, and the one granted or in use."""
         return self.free + self.granted
+
+    @property
+    def tokens(self) -> int:
+        """1 where the token is."""
+        return int(self.holds_token)
 
     def on_request(self, demand: Demand) -> None:
         """The node wants to enter its critical section."""

@@ -2,6 +2,8 @@
 
 from agents.bv import BV
 from agents.contract import Agent
+from agents.hk import PrioritizedHOutOfK
+from agents.hk_fifo import HOutOfK
 from agents.krl import KReverseLink
 from agents.krlf import KReverseLinkForwarding
 from agents.krlf_adaptive import KReverseLinkAdaptive
@@ -29,4 +31,6 @@ ALGORITHMS: dict[str, type[Agent]] = {
     "raymond-k": RaymondK,
     "srimani-reddy": SrimaniReddy,
     "makki": Makki,
+    "hk": PrioritizedHOutOfK,
+    "hk-fifo": HOutOfK,
 }

@@ -27,6 +27,7 @@ def render_run(scenario: Scenario, result: Result) -> str:
         render_verdicts(summary["checks"]),
         metrics_table(summary["metrics"]).render("md"),
     ]
+    lines += [f"WARNING: {line}" for line in scenario.warnings()]
     lines += [f"NOT AS EXPECTED: {line}" for line in summary["unmet"]]
     lines.append(f"run directory: {result.path}")
     return "\n".join(lines) + "\n"

@@ -152,6 +152,7 @@ def compare(scenario: Scenario, variants: Iterable[Variant], out: Path, report: 
     usable_backend(scenario.backend)  # a backend that cannot run here is reported before a directory is made
     with fresh_directory(out, f"compare-{scenario.name}") as directory:
         results = run_points(named.points, f"{scenario.name}: {len(named.points)} variants", directory, report)
-        comparison = Comparison(scenario, results, named.notes, directory)
+        warnings = dict.fromkeys(line for point in named.points for line in point.scenario.warnings())
+        comparison = Comparison(scenario, results, [*named.notes, *warnings], directory)
         comparison.write()
     return comparison

@@ -143,6 +143,13 @@ class Scenario(Section):
         consistency.check(self)
         return self
 
+    def warnings(self) -> list[str]:
+        """What a reader of the results should know: lines on keys that make no difference."""
+        choice = self.algorithm
+        if self.workload.has_priorities() and not choice.agent.uses_priorities(choice.parameters):
+            return [f"{choice.name} ignores the priorities of this workload."]
+        return []
+
     @property
     def trace_file(self) -> Path | None:
         """The trace that the nodes follow, if they follow one."""

@@ -13,6 +13,7 @@ PAPERS: dict[str, str] = {
     "rl": "testbed.experiments.reproduce.rl",
     "krl": "testbed.experiments.reproduce.krl",
     "bv": "testbed.experiments.reproduce.bv",
+    "hk": "testbed.experiments.reproduce.hk",
 }
 """Each module has `run(quick, out, report)`, which returns a `Reproduction`."""
 

@@ -1,0 +1,235 @@
+"""Every property that the h-out of-k paper claims, compared with what we measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from testbed.experiments.reproduce.claims import (
+    FAILS,
+    HOLDS,
+    NOT_JUDGED,
+    UNDECIDED,
+    Bounds,
+    Claim,
+    Interval,
+    NotMeasured,
+    all_of,
+)
+from testbed.experiments.reproduce.hk_cells import (
+    FIFO,
+    HK,
+    MOBILE,
+    STATIC,
+    USUAL_THINK,
+    Measured,
+)
+
+Judge = Callable[[Measured], tuple[str, str]]
+"""Takes what was found; returns what was measured, in words, and the verdict."""
+CLAIMS: list[tuple[str, str, Judge]] = []
+"""Each claim in our words, the paper's sentence, and what judges it, in the order of the paper."""
+LESS, MORE = Bounds(high=0.0), Bounds(low=0.0)
+SERVED_WITHIN = 500.0
+"""Time units within which the low leaf of the star must be served again and again, of 5,000."""
+
+
+def claims_of(found: Measured) -> list[Claim]:
+    """All claims, in the order of the paper."""
+    return [_judged(found, *claim) for claim in CLAIMS]
+
+
+def _judged(found: Measured, claim: str, paper: str, judge: Judge) -> Claim:
+    try:
+        return Claim(claim, paper, *judge(found))
+    except NotMeasured as error:
+        return Claim(claim, paper, str(error), NOT_JUDGED)
+
+
+def _claim(claim: str, paper: str) -> Callable[[Judge], Judge]:
+    """Add a claim to the list."""
+
+    def add(judge: Judge) -> Judge:
+        CLAIMS.append((claim, paper, judge))
+        return judge
+
+    return add
+
+
+def _exactly(found: Measured, name: str, longest: float, mean: float) -> tuple[str, str]:
+    """The example has no random draw, so one repetition decides."""
+    values = {metric: found.interval(metric, "introduction", name).mean for metric in ("longest_wait", "waiting_time")}
+    agrees = abs(values["longest_wait"] - longest) < 1e-9 and abs(values["waiting_time"] - mean) < 1e-9
+    words = f"longest wait {values['longest_wait']:g}, mean {values['waiting_time']:g}"
+    return words, HOLDS if agrees else FAILS
+
+
+@_claim(
+    "in the example hk lets b and c in at 12 and 14, and a at 103: the waits are 2, 98, 2 and 4",
+    "The degree of concurrency will be increased if we allow nodes b and c to enter the CS without waiting for node a",
+)
+def _introduction(found: Measured) -> tuple[str, str]:
+    return _exactly(found, HK, 98.0, (2 + 98 + 2 + 4) / 4)
+
+
+@_claim(
+    "in the example hk-fifo lets a in at 103, and then b and c at 114 and 116: the waits are 2, 98, 104 and 106",
+    "node b and node c cannot enter the CS although the available resources can fulfill the requests",
+)
+def _introduction_of_fifo(found: Measured) -> tuple[str, str]:
+    return _exactly(found, FIFO, 106.0, (2 + 98 + 104 + 106) / 4)
+
+
+@_claim(
+    "no run has more than k units in use, and none loses a unit",
+    "No more than k resources can be accessed concurrently (Theorem 1)",
+)
+def _safe(found: Measured) -> tuple[str, str]:
+    bad = [
+        str(cell)
+        for cell, result in found.each()
+        for name, check in result.checks().items()
+        if name in ("safety", "conservation") and check["verdict"] != "ok"
+    ]
+    return f"{len(found.cells) - len(bad)} of {len(found.cells)} points", FAILS if bad else HOLDS
+
+
+@_claim(
+    "a burst of requests that are all known before the first entry is served in order of priority, every time",
+    "the token will first be passed to the node with the highest priority (Theorem 2)",
+)
+def _bursts(found: Measured) -> tuple[str, str]:
+    values = found.result("bursts", HK, 0.0).measured("inversions_per_cs")
+    fifo = found.result("bursts", FIFO, 0.0).measured("inversions_per_cs")
+    ordered, by_chance = values.count(0.0), fifo.count(0.0)
+    words = f"{ordered} of {len(values)} bursts in order; hk-fifo: {by_chance} of {len(fifo)}"
+    return words, UNDECIDED if not values else HOLDS if ordered == len(values) else FAILS
+
+
+@_claim(
+    "under load no node enters while a request of higher priority is pending",
+    "the node with the highest priority will proceed first",
+)
+def _no_inversions(found: Measured) -> tuple[str, str]:
+    own, fifo = (found.interval("inversions_per_cs", f"load, {STATIC}", one, USUAL_THINK) for one in (HK, FIFO))
+    return f"{own} inversions per entry without aging; hk-fifo: {fifo}", Bounds(high=0.0).verdict(own)
+
+
+def _star(found: Measured, aging: str) -> tuple[str, str]:
+    longest = found.interval("longest_wait", "star", aging)
+    words = f"longest wait {longest} of 5000 time units"
+    return words, Bounds(high=SERVED_WITHIN).verdict(longest)
+
+
+for _aging, _what in (("exit", "as printed"), ("entry", "the default"), ("stamp", "by stamps")):
+
+    def _bounded(found: Measured, aging: str = _aging) -> tuple[str, str]:
+        return _star(found, aging)
+
+    _claim(
+        f"aging {_aging} ({_what}): the low leaf of a star never waits for more than {SERVED_WITHIN:g} time units",
+        "If a node enters the ES, then it eventually enters the CS (Theorem 3)",
+    )(_bounded)
+
+
+def _against_fifo(found: Measured, metric: str, experiment: str, bounds: Bounds) -> tuple[str, str]:
+    """hk against hk-fifo at every load of an experiment."""
+    words, verdicts = [], []
+    for x in found.places(experiment):
+        mine, base = (found.interval(metric, experiment, one, x) for one in (HK, FIFO))
+        verdicts.append(bounds.verdict(found.difference(metric, experiment, HK, FIFO, x)))
+        words.append(f"{mine} against {base}" + (f" at {x:g}" if x else ""))
+    return ", ".join(words), all_of(verdicts)
+
+
+@_claim(
+    "in a burst more nodes are inside at a time than with hk-fifo",
+    "the node requesting the fewest resources, the second fewest resources [...] will be in the CS one by one. Thus, "
+    "the degree of the concurrency is maximized (Theorem 4)",
+)
+def _concurrent_in_a_burst(found: Measured) -> tuple[str, str]:
+    return _against_fifo(found, "nodes_inside", "burst, units", MORE)
+
+
+@_claim(
+    "on average over time more nodes are inside than with hk-fifo, at every load",
+    "there should always be a maximum number of nodes in the CS concurrently (Theorem 4)",
+)
+def _concurrent_on_average(found: Measured) -> tuple[str, str]:
+    return _against_fifo(found, "nodes_inside", f"load, {STATIC}", MORE)
+
+
+@_claim(
+    "less of the time than with hk-fifo a waiting demand would fit the units that are not in use, at every load",
+    "the algorithm in [11] has the drawback of low concurrency",
+)
+def _fits(found: Measured) -> tuple[str, str]:
+    return _against_fifo(found, "idle_though_fitting", f"load, {STATIC}", LESS)
+
+
+@_claim(
+    "it costs no more messages than hk-fifo, at every load",
+    "(the paper does not say what it costs)",
+)
+def _costs(found: Measured) -> tuple[str, str]:
+    return _against_fifo(found, "messages_per_cs", f"load, {STATIC}", LESS)
+
+
+for _network in (STATIC, MOBILE):
+
+    def _deadlines(found: Measured, network: str = _network) -> tuple[str, str]:
+        experiment, words, verdicts = f"deadlines, {network}", [], []
+        for x in found.places(experiment):
+            mine, base = (found.interval("deadlines_missed", experiment, one, x) for one in ("hk, no aging", FIFO))
+            verdicts.append(LESS.verdict(found.difference("deadlines_missed", experiment, "hk, no aging", FIFO, x)))
+            words.append(f"{mine.mean:.0%} against {base.mean:.0%} at {x:g}")
+        return ", ".join(words), all_of(verdicts)
+
+    _claim(
+        f"with the earliest deadline first, hk misses fewer deadlines than hk-fifo, at every load ({_network})",
+        "The HPFS criterion arises in real time systems where the tasks have to meet deadlines",
+    )(_deadlines)
+
+
+@_claim(
+    "with link changes, and links that break under messages, every check passes",
+    "The proposed algorithm is sensitive to link forming and link breaking and thus is suitable for a MANET",
+)
+def _mobile(found: Measured) -> tuple[str, str]:
+    mobile = [(cell, result) for cell, result in found.each() if cell.experiment.endswith(MOBILE)]
+    bad = [
+        str(cell)
+        for cell, result in mobile
+        if any(check["verdict"] == "failed" for name, check in result.checks().items() if name != "starvation")
+    ]
+    return f"{len(mobile) - len(bad)} of {len(mobile)} points", FAILS if bad else HOLDS
+
+
+def _generalises(found: Measured, experiment: str, other: str) -> tuple[str, str]:
+    words, verdicts = [], []
+    for x in found.places(experiment):
+        mine, base = (found.interval("waiting_time", experiment, one, x) for one in (HK, other))
+        pairs = zip(
+            found.result(experiment, HK, x).values("waiting_time"),
+            found.result(experiment, other, x).values("waiting_time"),
+            strict=True,
+        )
+        ratio = Interval.of([None if a is None or b is None else a / b for a, b in pairs])
+        verdicts.append(Bounds(0.8, 1.25).verdict(ratio))
+        words.append(f"{mine} against {base} at {x:g}")
+    return ", ".join(words), all_of(verdicts)
+
+
+@_claim(
+    "with h = k = 1 hk waits as long as RL, within 25 %",
+    "If we choose both h and k to be 1, then the [...] algorithm becomes a mutual exclusion algorithm",
+)
+def _one(found: Measured) -> tuple[str, str]:
+    return _generalises(found, "k = 1, h = 1", "rl")
+
+
+@_claim(
+    "with h = 1 and k = 3 hk waits as long as KRL, within 25 %",
+    "If we choose h to be 1, then the h-out of-k mutual exclusion algorithm is a k-mutual exclusion one",
+)
+def _k(found: Measured) -> tuple[str, str]:
+    return _generalises(found, "k = 3, h = 1", "krl")
