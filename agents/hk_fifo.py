@@ -56,7 +56,7 @@ class HOutOfK(PrioritizedHOutOfK):
     }
     parameters = UnitParameters
     is_reconstruction = True
-    summary = "h of k units by link reversal, in order of arrival (Jiang 2002)"
+    summary = "h of k units by link reversal, in order of arrival (reconstruction of Jiang 2002)"
 
     def __init__(self, node: int, initial: Initial, parameters: UnitParameters = DEFAULTS) -> None:
         k, interval = parameters.k, parameters.raise_interval

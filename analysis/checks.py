@@ -124,8 +124,9 @@ class Conservation(MoveListener, Check):
 
     def __init__(self) -> None:
         super().__init__()
-        self.held: list[Amount] = []  # by every node
-        self.in_transit: dict[tuple[int, int, int], Amount] = {}  # (sender, receiver, id)
+        self.held_units: list[int] = []  # by every node
+        self.held_tokens: list[int] = []
+        self.in_transit: dict[tuple[int, int, int], tuple[int, int]] = {}  # (sender, receiver, id) -> units, tokens
         self.total = self.lost_amount = NOTHING
         self.crashed: set[int] = set()
 
@@ -133,33 +134,39 @@ class Conservation(MoveListener, Check):
         if start.shares == PERMISSIONS:
             self.not_applicable = "permissions are not conserved"
             return
-        self.held = list(map(Amount, start.units, start.tokens))
+        self.held_units, self.held_tokens = list(start.units), list(start.tokens)
         self.total = Amount(sum(start.units), sum(start.tokens))
         if self.total.units != start.capacity:
             self.offend(0, f"{self.total.units} units at the start, not {start.capacity}")
 
     def take_moves(self, moves: Iterable[Move]) -> None:
-        held, in_transit = self.held, self.in_transit
+        held_units, held_tokens, in_transit = self.held_units, self.held_tokens, self.in_transit
         for kind, t, node, peer, id, type, units, tokens in moves:
-            has = held[node]
             if kind is SENT:
-                if units > has.units or tokens > has.tokens:
-                    self.offend(t, f"node {node} sends {Amount(units, tokens)} to {peer} and holds {has} ({type} {id})")
-                held[node] = Amount(has.units - units, has.tokens - tokens)
-                in_transit[node, peer, id] = Amount(units, tokens)
+                if units > held_units[node] or tokens > held_tokens[node]:
+                    amount, holds = Amount(units, tokens), self._holds(node)
+                    self.offend(t, f"node {node} sends {amount} to {peer} and holds {holds} ({type} {id})")
+                held_units[node] -= units
+                held_tokens[node] -= tokens
+                in_transit[node, peer, id] = (units, tokens)
             else:
                 carried = in_transit.pop((peer, node, id), NOTHING)
                 if carried != (units, tokens):
-                    self._differ(t, f"node {node} receives {Amount(units, tokens)}", id, peer, carried)
-                held[node] = Amount(has.units + units, has.tokens + tokens)
+                    self._differ(t, f"node {node} receives {Amount(units, tokens)}", id, peer, Amount(*carried))
+                held_units[node] += units
+                held_tokens[node] += tokens
+
+    def _holds(self, node: int) -> Amount:
+        return Amount(self.held_units[node], self.held_tokens[node])
 
     def returned(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int) -> None:
         amount = Amount(units, tokens)
         if amount != NOTHING:
             carried = self.in_transit.pop((node, peer, id), NOTHING)
             if carried != amount:
-                self._differ(t, f"node {node} gets back {amount}", id, node, carried)
-            self.held[node] = self.held[node].plus(amount)
+                self._differ(t, f"node {node} gets back {amount}", id, node, Amount(*carried))
+            self.held_units[node] += units
+            self.held_tokens[node] += tokens
 
     def _differ(self, t: int, what: str, id: int, sender: int, carried: Amount) -> None:
         self.offend(t, f"{what} of message {id} of node {sender}, which carries {carried}")
@@ -180,27 +187,45 @@ class Conservation(MoveListener, Check):
         if self.not_applicable:
             return
         amount = Amount(units, tokens)
-        if amount != self.held[node]:
-            self.offend(t, f"node {node} crashes with {amount}; by its messages it holds {self.held[node]}")
-        self.held[node] = NOTHING
+        if amount != self._holds(node):
+            self.offend(t, f"node {node} crashes with {amount}; by its messages it holds {self._holds(node)}")
+        self.held_units[node] = self.held_tokens[node] = 0
         self.lost_amount = self.lost_amount.plus(amount)
         self.crashed.add(node)
 
     def end(self, t: int, units: list[int], tokens: list[int]) -> None:
         if self.not_applicable:
             return
-        for node, (says, holds) in enumerate(zip(map(Amount, units, tokens), self.held, strict=True)):
-            if says != holds:
+        for node, (says, _) in enumerate(zip(map(Amount, units, tokens), self.held_units, strict=True)):
+            if says != (holds := self._holds(node)):
                 self.offend(t, f"node {node} says it holds {says}; by its messages it holds {holds}")
 
     def remark(self) -> str:
         total, lost = self.total, self.lost_amount
+        moving = Amount(*map(sum, zip(NOTHING, *self.in_transit.values(), strict=True)))
+        are_apart = any(one.units != one.tokens for one in (total, lost, moving))
+        in_words = str if are_apart else lambda amount: str(amount.units)
         kept = f"{total.units - lost.units} of {total.units} units kept"
-        if total.tokens != total.units:
+        if are_apart:
             kept += f", {total.tokens - lost.tokens} of {total.tokens} tokens"
-        moving = sum(amount.units for amount in self.in_transit.values())
-        kept += f", {moving} of them on the way at the end" if self.in_transit else ""
-        return kept + (f", {lost.units} lost to injected faults" if lost.units else "")
+        kept += f", {in_words(moving)} of them on the way at the end" if moving != NOTHING else ""
+        return kept + (f", {in_words(lost)} lost to injected faults" if lost != NOTHING else "")
+
+
+class Unserved(NamedTuple):
+    """A request that is pending at the end."""
+
+    node: int
+    since: int
+    alive: bool
+    component: int
+    holds: Amount
+    """What its component holds."""
+    parts: int
+
+    def is_beside(self, other: Unserved) -> bool:
+        """Whether it is of another node in a component that cannot be told from the other's."""
+        return self.node != other.node and self[3:] == other[3:]
 
 
 class Starvation(StepListener, Check):
@@ -224,7 +249,8 @@ class Starvation(StepListener, Check):
         super().__init__()
         self.waiting: dict[int, int] = {}
         self.demanded: dict[int, int] = {}  # the units of a node's last request
-        self.overdue = 0  # requests that had waited too long when requests stopped, with no bound promised
+        self.overdue: dict[int, int] = {}  # of requests that had waited too long when requests stopped: since when
+        self.closed_at = self.patience = 0
         self.parts = 1
         self.cut_off: list[int] = []
         self.calm_since = 0  # when the network was last partitioned, or a node crashed or came back
@@ -232,15 +258,20 @@ class Starvation(StepListener, Check):
         self.promises_bound = True
         self.excuses: dict[str, int] = {}
         self.accounted: set[int] = set()
+        self.unserved: list[Unserved] = []
+        self.are_apart = False  # whether a token may carry several units, or none
         self.needs_all = self.shares_permissions = False
         self.awaited: dict[int, tuple[list[int], int]] = {}  # at the end: which nodes a node awaits, how many it spares
         self.asked_at: dict[int, int] = {}  # when a node made its last request
         self.crashed_at: dict[int, int] = {}  # when a node crashed last
+        self.restarted_at: dict[int, int] = {}
+        self.lost_between: dict[frozenset[int], int] = {}  # when a crash last took a message between two nodes
         self.down: set[int] = set()
 
     def begin(self, start: Start) -> None:
         self.shares_permissions = start.shares == PERMISSIONS
         self.promises_bound = start.promises_bound
+        self.are_apart = list(start.units) != list(start.tokens)
         self.needs_all = start.needs == "any node" or (start.over_radio and start.assumes_connected)
 
     def partition(self, t: int, node: None, parts: int, cut_off: list[int]) -> None:
@@ -267,24 +298,23 @@ class Starvation(StepListener, Check):
 
     def restart(self, t: int, node: int, incarnation: int) -> None:
         self.down.discard(node)
-        self.calm_since = t
+        self.restarted_at[node] = self.calm_since = t
 
     def awaits(self, t: int, node: int, peers: list[int], spares: int) -> None:
         self.awaited[node] = (peers, spares)
 
     def close(self, t: int, node: None, patience: int) -> None:
-        """Requests that have waited for too long while the load went on, and no fault or partition was to blame."""
-        if self.is_disturbed:
-            return
-        for waiter, since in sorted(self.waiting.items()):
-            if t - max(since, self.calm_since) > patience and self.promises_bound:
-                waits = f"node {waiter} has waited since t={since / TICKS:g}"
-                self.offend(t, f"{waits}, longer than the patience of {patience / TICKS:g}")
-            else:
-                self.overdue += t - since > patience
+        """Note the requests that have waited for too long while the load went on, unless a fault may be to blame."""
+        if not self.is_disturbed:
+            overdue = {
+                node: since for node, since in self.waiting.items() if t - max(since, self.calm_since) > patience
+            }
+            self.overdue, self.closed_at, self.patience = overdue, t, patience
 
     def lost(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int, why: str) -> None:
         self.has_lost_units |= bool(units or tokens)
+        if why == "crash":
+            self.lost_between[frozenset((node, peer))] = t
 
     @property
     def is_disturbed(self) -> bool:
@@ -303,23 +333,36 @@ class Starvation(StepListener, Check):
         parts: int,
     ) -> None:
         self.accounted.add(node)
-        if not alive:
-            if node in self.waiting:
-                self._excuse("node crashed")
-        elif not self.shares_permissions and component_tokens == 0:
-            self._excuse("component holds no unit")
-        elif not self.shares_permissions and component_units < self.demanded.get(node, 0):
-            self._excuse("component holds too few units")
-        elif node in self.blocked:
-            self._excuse("waits for a node that crashed")
-        elif self.needs_all and parts > 1:
-            self._excuse("network partitioned")
-        else:
-            what = f"node {node} still waits since t={since / TICKS:g}"
-            why = f"its component of {component} holds {component_units} units"
+        self.unserved.append(Unserved(node, since, alive, component, Amount(component_units, component_tokens), parts))
+
+    def _judge(self, t: int, one: Unserved) -> bool:
+        """Whether a request that was not served is excused; if not, that is an offence."""
+        excuse = self._excuse_of(one)
+        if excuse is None:
+            what = f"node {one.node} still waits since t={one.since / TICKS:g}"
+            why = f"its component of {one.component} holds {one.holds.units} units"
             if self.shares_permissions:
-                why = f"for the permission of {self.awaited.get(node, ([], 0))[0]}"
+                why = f"for the permission of {self.awaited.get(one.node, ([], 0))[0]}"
             self.offend(t, f"{what}; {why}")
+        elif one.alive or one.node in self.waiting:
+            self._excuse(excuse)
+        return excuse is not None
+
+    def _excuse_of(self, one: Unserved) -> str | None:
+        if not one.alive:
+            return "node crashed"
+        if not self.shares_permissions and one.holds.tokens == 0:
+            return "component holds no unit"
+        if not self.shares_permissions and self._asks_too_much(one):
+            return "component holds too few units"
+        if self.are_apart and any(self._asks_too_much(other) for other in self.unserved if other.is_beside(one)):
+            return "behind a demand that cannot be served"
+        if one.node in self.blocked:
+            return "waits for a node that crashed"
+        return "network partitioned" if self.needs_all and one.parts > 1 else None
+
+    def _asks_too_much(self, one: Unserved) -> bool:
+        return one.alive and one.holds.units < self.demanded.get(one.node, 0)
 
     @cached_property
     def blocked(self) -> set[int]:
@@ -336,18 +379,25 @@ class Starvation(StepListener, Check):
         return blocked
 
     def _has_forgotten(self, peer: int, node: int) -> bool:
-        """Whether a node that another one waits for is down, or has crashed since that one began to wait for it.
+        """Whether a crash took what a node waits for: its peer is down, has come back since, or a message was lost.
 
         A node that waits to enter began with its request. Any other node waits for a permission to come back that it
         gave for a request: if the peer has not asked since its crash, it gave it before.
         """
-        crashed_at = self.crashed_at.get(peer)
-        if crashed_at is None or peer in self.down:
-            return crashed_at is not None
-        began = self.waiting.get(node)
-        return crashed_at >= began if began is not None else crashed_at > self.asked_at.get(peer, -1)
+        if peer in self.down:
+            return True
+        began = self.waiting.get(node, self.asked_at.get(peer, -1))
+        times = (self.crashed_at.get(peer), self.restarted_at.get(peer), self.lost_between.get(frozenset((node, peer))))
+        return any(time is not None and time >= began for time in times)
 
     def end(self, t: int, units: list[int], tokens: list[int]) -> None:
+        for one in self.unserved:
+            if self._judge(t, one):
+                self.overdue.pop(one.node, None)
+        if self.promises_bound:
+            for node, since in sorted(self.overdue.items()):
+                waits = f"node {node} has waited since t={since / TICKS:g}"
+                self.offend(self.closed_at, f"{waits}, longer than the patience of {self.patience / TICKS:g}")
         for node in sorted(set(self.waiting) - self.accounted):
             self.offend(t, f"node {node} still waits since t={self.waiting[node] / TICKS:g} and is not accounted for")
 
@@ -355,11 +405,13 @@ class Starvation(StepListener, Check):
         self.excuses[why] = self.excuses.get(why, 0) + 1
 
     def remark(self) -> str:
-        if self.overdue:
-            return f"no bound is promised, and {self.overdue} had waited longer than the patience when requests stopped"
-        if not self.excuses:
-            return "every request served"
-        return "excused: " + ", ".join(f"{count} ({why})" for why, count in sorted(self.excuses.items()))
+        remarks = []
+        if self.overdue and not self.promises_bound:
+            waited = f"{len(self.overdue)} had waited longer than the patience when requests stopped"
+            remarks.append(f"no bound is promised, and {waited}")
+        if self.excuses:
+            remarks.append("excused: " + ", ".join(f"{count} ({why})" for why, count in sorted(self.excuses.items())))
+        return "; ".join(remarks) or "every request served"
 
 
 class Order(Check):

@@ -7,6 +7,7 @@ serves what is left, without load.
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,6 +18,7 @@ from analysis.events import LEVELS, Start, supports
 
 Pending = tuple[int, int, int, int | None]
 """A pending request: when it was made, its units, its priority and its deadline."""
+NO_REQUEST: Pending = (0, 0, 0, None)
 
 
 class DemandMetrics(StepListener):
@@ -29,7 +31,7 @@ class DemandMetrics(StepListener):
     def __init__(self) -> None:
         self._start = Start(trace=LEVELS[0])
         self._waiting: dict[int, Pending] = {}
-        self._inside: dict[int, int] = {}  # the units that a node uses
+        self._inside: dict[int, Pending] = {}  # the requests of the nodes that are inside
         self._in_use = 0
         self._since = 0  # up to when the averages over time have been taken
         self._end: int | None = None  # when requests stopped
@@ -39,7 +41,7 @@ class DemandMetrics(StepListener):
         self._entries = self._inversions = self._after_grace = 0
         self._listed: list[str] = []
         self._lateness = array("q")  # entry minus deadline, of entries that had one
-        self._missed_waiting = 0  # deadlines that had passed when requests stopped, of pending requests
+        self._missed_waiting = 0  # deadlines that had passed at the end, of requests still pending
         self._longest = self._pending = 0
 
     def start(self, t: int, node: None, *fields: Any) -> None:
@@ -48,8 +50,11 @@ class DemandMetrics(StepListener):
 
     def take_steps(self, steps: Iterable[Step]) -> None:
         waiting, inside, warmup = self._waiting, self._inside, self._start.warmup
+        since = self._since
         for kind, t, node, units, priority, deadline in steps:
-            self._pass_time(t)
+            if t > since:  # as nearly always
+                self._pass_time(t)
+                since = t
             if kind is REQUESTED:
                 waiting[node] = (t, units, priority, deadline)
                 if priority not in self._priorities:
@@ -57,19 +62,19 @@ class DemandMetrics(StepListener):
                 if units not in self._sizes:
                     self._sizes.add(units)
             elif kind is ENTERED:
-                asked = waiting.pop(node, (t, units, priority, deadline))[0]
-                inside[node] = units
+                asked, _, _, due = waiting.pop(node, (t, units, priority, deadline))
+                inside[node] = (asked, units, priority, deadline)
                 self._in_use += units
                 if t >= warmup:
                     self._entries += 1
                     if t - asked > self._longest:
                         self._longest = t - asked
-                    if deadline is not None:
-                        self._lateness.append(t - deadline)
+                    if due is not None:
+                        self._lateness.append(t - due)
                     if len(self._priorities) > 1:
                         self._find_inversions(t, node, priority)
             else:
-                self._in_use -= inside.pop(node, 0)
+                self._in_use -= inside.pop(node, NO_REQUEST)[1]
 
     def _pass_time(self, t: int) -> None:
         """Add the time since the last step to the averages."""
@@ -77,17 +82,28 @@ class DemandMetrics(StepListener):
         if passed <= 0 or self._end is not None:
             return
         self._since = t
-        self._node_ticks += len(self._inside) * passed
-        self._unit_ticks += self._in_use * passed
-        free = self._start.capacity - self._in_use
-        if self._waiting and free > 0:
-            least = min(self._sizes) if len(self._sizes) == 1 else min(one[1] for one in self._waiting.values())
-            if least <= free:
-                self._fit_ticks += passed
+        if self._inside:
+            self._node_ticks += len(self._inside) * passed
+            self._unit_ticks += self._in_use * passed
+        if self._waiting and (self._in_use < self._start.capacity) and self._one_fits():
+            self._fit_ticks += passed
+
+    def _one_fits(self) -> bool:
+        """Whether a pending request asks for no more than the units not in use; with clusters, those of its own."""
+        start, free = self._start, self._start.capacity - self._in_use
+        if not start.clusters:
+            sizes = self._sizes if len(self._sizes) == 1 else [one[1] for one in self._waiting.values()]
+            return min(sizes) <= free
+        clusters, share = start.clusters, start.capacity // len(set(start.clusters))
+        in_use = Counter[int]()
+        for node, (_, units, _, _) in self._inside.items():
+            in_use[clusters[node]] += units
+        return any(units <= share - in_use[clusters[node]] for node, (_, units, _, _) in self._waiting.items())
 
     def _find_inversions(self, t: int, node: int, priority: int) -> None:
+        clusters = self._start.clusters
         for other, (asked, _, greater, _) in self._waiting.items():
-            if greater > priority:
+            if greater > priority and (not clusters or clusters[other] == clusters[node]):
                 self._inversions += 1
                 self._after_grace += t - asked > self._start.grace
                 if len(self._listed) < MAX_OFFENDERS:
@@ -96,27 +112,26 @@ class DemandMetrics(StepListener):
 
     def evict(self, t: int, node: int) -> None:
         self._pass_time(t)
-        units = self._inside.pop(node, 0)
+        _, units, priority, _ = self._inside.pop(node, NO_REQUEST)
         self._in_use -= units
-        self._waiting[node] = (t, units, 0, None)
+        self._waiting[node] = (t, units, priority, None)  # whether its deadline was met is known by now
 
     def crash(self, t: int, node: int, units: int, tokens: int) -> None:
         self._pass_time(t)
         self._waiting.pop(node, None)
-        self._in_use -= self._inside.pop(node, 0)
+        self._in_use -= self._inside.pop(node, NO_REQUEST)[1]
 
     def close(self, t: int, node: None, patience: int) -> None:
         self._pass_time(t)
         self._end = max(t, self._start.warmup)
         self._pending = len(self._waiting)
+
+    def stop(self, t: int, node: None, reason: str, units: list[int], tokens: list[int]) -> None:
+        if self._end is None:  # the run ended while requests were made
+            self.close(t, None, 0)
         for asked, _, _, deadline in self._waiting.values():
             self._longest = max(self._longest, t - asked)
             self._missed_waiting += deadline is not None and t > deadline
-
-    def stop(self, t: int, node: None, reason: str, units: list[int], tokens: list[int]) -> None:
-        self._pass_time(t)
-        if self._end is None:
-            self._end = max(t, self._start.warmup)
 
     def result(self) -> dict[str, Any]:
         """The metrics of the repetition, ready for JSON; None where nothing was measured or the log does not say."""

@@ -76,8 +76,10 @@ def number(value: float | None) -> str:
 
 
 _ROWS = (
-    "waiting_time", "response_time", "synchronization_delay", "messages_per_cs", "words_per_message",
-    "sent_words_per_message", "words_per_cs", "token_hops_per_cs", "throughput", "concurrency", "fairness", "entries",
+    "waiting_time", "response_time", "longest_wait", "pending_at_close", "synchronization_delay", "inversions_per_cs",
+    "inversions_after_grace_per_cs", "deadlines_missed", "messages_per_cs", "words_per_message",
+    "sent_words_per_message", "words_per_cs", "token_hops_per_cs", "throughput", "concurrency", "nodes_inside",
+    "utilisation", "idle_though_fitting", "fairness", "entries",
     "link_change_rate", "mean_degree", "components", "time_partitioned", "messages_cut_off", "frames_per_cs",
     "bytes_per_cs", "medium_lateness",
 )  # fmt: skip
@@ -92,8 +94,11 @@ _SIDE_BY_SIDE = (
     )),
     ("medium_lateness", "p99", "medium lateness p99 (ms)"),
 )  # fmt: skip
-_WHERE_ANY = ("frames_per_cs", "bytes_per_cs", "medium_lateness")
-"""Metrics that only some backends measure: where none is measured, there is no row for it."""
+_WHERE_ANY = (
+    "frames_per_cs", "bytes_per_cs", "medium_lateness", "inversions_per_cs", "inversions_after_grace_per_cs",
+    "deadlines_missed",
+)  # fmt: skip
+"""Metrics that only some backends or loads have: where none is measured, there is no row for it."""
 
 
 def metrics_table(metrics: dict[str, Any]) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agents.contract import TICKS, Demand, Status
 from testbed.durations import Duration
@@ -62,9 +62,5 @@ class Application:
 
     def scripted_demand(self, request: ScriptedRequest, now: int) -> Demand:
         """The demand of a request that the script asks for."""
-        drawn = self.draw_demand(now)
-        return Demand(
-            drawn.units if request.units is None else request.units,
-            drawn.priority if request.priority is None else request.priority,
-            drawn.deadline if request.deadline is None else now + request.deadline,
-        )
+        drawn = self.draw_demand(now, request.units, request.deadline)
+        return drawn if request.priority is None else replace(drawn, priority=request.priority)

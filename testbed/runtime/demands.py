@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 from agents.contract import TICKS, Demand
 from testbed.durations import Duration
@@ -31,6 +31,13 @@ class PriorityChoice:
     """One number; or one for every node; or the least and the greatest of those to draw from."""
 
 
+class DemandSampler(Protocol):
+    """Draws the demand of a request made at a given time."""
+
+    def __call__(self, now: int, units: int | None = None, allowance: int | None = None) -> Demand:
+        """`units` and `allowance`, the time from the request to its deadline, are drawn where they are not given."""
+
+
 @dataclass(frozen=True)
 class DemandChoice:
     """How the demands of all applications are drawn."""
@@ -40,18 +47,22 @@ class DemandChoice:
     deadline: Duration | None = None
     """From the request to the time by which the application wants to be inside."""
 
-    def sampler(self, node: int, streams: Streams) -> Callable[[int], Demand]:
-        """A function that returns the demand of a request made at a given time."""
+    def sampler(self, node: int, streams: Streams) -> DemandSampler:
+        """What draws the demands of a node."""
         draw_units, draw_priority = self._units_sampler(node, streams), self._priority_sampler(node, streams)
         is_constant = len(self.units.values) == 1 and self.priority.kind in ("fixed", "per node")
+        constant = None
         if is_constant and self.deadline is None:
             constant = Demand(draw_units(), draw_priority(0, None))
-            return lambda now: constant
-        allowance = None if self.deadline is None else self.deadline.sampler(streams.of("deadline", node))
+        draw_allowance = None if self.deadline is None else self.deadline.sampler(streams.of("deadline", node))
 
-        def draw(now: int) -> Demand:
-            units = draw_units()
-            deadline = None if allowance is None else now + allowance()
+        def draw(now: int, units: int | None = None, allowance: int | None = None) -> Demand:
+            if constant is not None and units is None and allowance is None:
+                return constant
+            units = draw_units() if units is None else units
+            if allowance is None and draw_allowance is not None:
+                allowance = draw_allowance()
+            deadline = None if allowance is None else now + allowance
             return Demand(units, draw_priority(units, deadline), deadline)
 
         return draw

@@ -83,14 +83,17 @@ class Driver:
 
     # -- the course of a run -----------------------------------------------------------------------------------------
 
-    def begin(self) -> None:
-        """Let every application think for the first time, except on nodes that have crashed by now."""
+    def begin(self, since: int = 0) -> None:
+        """Let every application think for the first time, except on nodes that have crashed by now.
+
+        Scripted requests before `since` are left out: they were for an earlier incarnation. One that is late is made.
+        """
         self._has_begun = True
         for node, application in self.applications.items():
             if node in self.agents:
                 self._think(application)
             for request in application.script:
-                if request.at >= self.host.now:
+                if request.at >= since:
                     self.host.at(request.at, self._follow_script, application, request)
 
     def stop(self, *, for_good: bool = False) -> None:
@@ -107,6 +110,14 @@ class Driver:
     def waiting(self) -> list[Application]:
         """The applications whose requests are pending."""
         return [app for app in self.applications.values() if app.status is WAITING]
+
+    def may_ask(self) -> bool:
+        """Whether an application is busy, or may ask of itself, or has to by the script."""
+        return any(self._may_ask(self.applications[node]) for node in self.agents)
+
+    def _may_ask(self, application: Application) -> bool:
+        is_busy = application.status is not REMAINDER
+        return bool(application.rate) or is_busy or any(one.at >= self.host.now for one in application.script)
 
     def is_alive(self, node: int) -> bool:
         """Whether a node runs."""
@@ -191,6 +202,7 @@ class Driver:
         agent, application = self.agents.pop(node), self.applications[node]
         self.listener.crash(self.host.now, node, agent.units, agent.tokens)
         application.incarnation += 1  # what was scheduled for the previous incarnation does not happen
+        application.backlog.clear()
         self._timers.cancel_all(node)
         if application.status is not REMAINDER:
             self._unreleased -= 1
@@ -285,9 +297,10 @@ class Driver:
             self._apply(agent)
         if self.stopping:
             self._halt_if_served()
-        elif application.backlog:
+        elif application.backlog and node not in self.absent:
             self._follow_script(application, application.backlog.popleft())
         else:
+            application.backlog.clear()  # a node that is not present does not ask
             self._think(application)
 
     def _evict(self, node: int) -> None:

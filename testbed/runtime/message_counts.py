@@ -25,11 +25,11 @@ class MessageClass:
         self.receive = algorithm.receiver(kind)
         self.words, self.added_words = fixed_words(kind), fixed_added_words(kind)
         self.units = kind.units if isinstance(kind.units, int) else None  # else a property: each message has its own
-        self.tokens = self.units if kind.tokens is None else kind.tokens
+        self.tokens = self.units if kind.tokens is None else kind.tokens if isinstance(kind.tokens, int) else None
         has_one_size = self.words is not None and self.added_words is not None
         self.plain = has_one_size and self.units == self.tokens == 0
         """Whether messages of this class need only be counted."""
-        self.watched = not has_one_size or self.units is None
+        self.watched = not has_one_size or self.units is None or self.tokens is None
         """Whether each is looked at: they differ from each other, or a listener wants every message."""
         self.sent = 0
         self.sent_words = self.sent_added_words = 0  # of messages that were looked at one by one

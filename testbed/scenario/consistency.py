@@ -61,9 +61,12 @@ def _check_algorithm(scenario: Scenario) -> None:
         allowed = f"more than 0: idle tokens of {choice.name} never rest, and time would not pass"
         raise found_instead("0", allowed, key="delays.hop")
     capacity = choice.agent.capacity(choice.parameters)
-    if scenario.workload.most_units() > capacity:
-        allowed = f"at most {capacity}, which is all that {choice.name} has to give"
-        raise found_instead(str(scenario.workload.most_units()), allowed, key="workload.units")
+    workload, allowed = scenario.workload, f"at most {capacity}, which is all that {choice.name} has to give"
+    if max(workload.units.values) > capacity:
+        raise found_instead(str(max(workload.units.values)), allowed, key="workload.units")
+    for index, request in enumerate(workload.requests):
+        if request.units is not None and request.units > capacity:
+            raise found_instead(str(request.units), allowed, key=f"workload.requests.{index}.units")
 
 
 def _check_delays(scenario: Scenario) -> None:
@@ -79,12 +82,16 @@ def _check_workload(scenario: Scenario) -> None:
         raise found_instead(
             "nothing", "requests per time unit, or workload.requests, a script of them", key="workload.rate"
         )
-    if not workload.requests and not any(map(workload.rate_of, range(nodes if isinstance(workload.rate, list) else 1))):
+    priorities = workload.priority.values if workload.priority.kind == "per node" else None
+    for key, values in (("rate", workload.rate), ("priority", priorities)):
+        if isinstance(values, list | tuple) and len(values) != nodes:
+            raise found_instead(f"{len(values)} values", f"one for each of {nodes} nodes", key=f"workload.{key}")
+    scripted, is_scripted_only = len(workload.requests), not any(map(workload.rate_of, range(nodes)))
+    if is_scripted_only and not scripted:
         raise found_instead("0", "more than 0 for some node, or a script of requests", key="workload.rate")
-    for key, values in (("rate", workload.rate), ("priority", list(workload.priority.values))):
-        is_list = workload.priority.kind == "per node" if key == "priority" else isinstance(values, list)
-        if is_list and len(values) != nodes:  # type: ignore[arg-type]
-            raise found_instead(f"{len(values)} values", f"one for each of {nodes} nodes", key=f"workload.{key}")  # type: ignore[arg-type]
+    if is_scripted_only and scenario.entries is not None and scenario.entries > scripted:
+        allowed = f"at most the number of scripted requests, {scripted}: no node asks of itself"
+        raise found_instead(str(scenario.entries), allowed, key="entries")
     if workload.priority.kind == "deadline" and workload.deadline is None:
         raise found_instead("deadline", "with workload.deadline, the time that a request has", key="workload.priority")
     for index, request in enumerate(workload.requests):

@@ -46,12 +46,29 @@ def _parse_units(value: Any) -> UnitsChoice:
         if kind == "uniform" and _is_range(argument, 1) and argument[1] <= 10_000:
             values = tuple(range(argument[0], argument[1] + 1))
             return UnitsChoice(values, (1.0,) * len(values))
-        if kind == "weights" and isinstance(argument, dict) and argument:
-            weights = list(argument.values())
-            are_numbers = all(isinstance(one, int | float) and 0 <= one <= MAX_UNITS for one in weights)
-            if all(_is_whole(key, 1) for key in argument) and are_numbers and sum(weights) > 0:
-                return UnitsChoice(tuple(argument), tuple(map(float, weights)))
+        if kind == "weights" and isinstance(argument, dict):
+            units, weights = [_as_whole(key) for key in argument], list(argument.values())
+            are_units = len(set(units)) == len(units) and all(_is_whole(one, 1) for one in units)
+            if are_units and all(map(_is_weight, weights)) and sum(weights) > 0:
+                return _weighted(units, weights)
     raise _refused(UNITS_ALLOWED)
+
+
+def _as_whole(key: Any) -> Any:
+    """A key of a mapping as a number, if it is one: keys are read from a file as text."""
+    return int(key) if isinstance(key, str) and key.isascii() and key.isdecimal() and len(key) < 12 else key
+
+
+def _is_weight(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MAX_UNITS
+
+
+def _weighted(units: list[int], weights: list[float]) -> UnitsChoice:
+    """In ascending order, without what is never drawn: what means the same is the same, and draws the same."""
+    drawn = sorted((number, float(weight)) for number, weight in zip(units, weights, strict=True) if weight)
+    if len(drawn) == 1:
+        return UnitsChoice((drawn[0][0],), (1.0,))
+    return UnitsChoice(tuple(number for number, _ in drawn), tuple(weight for _, weight in drawn))
 
 
 def _dump_units(choice: UnitsChoice) -> Any:

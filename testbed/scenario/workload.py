@@ -75,11 +75,10 @@ class Workload(Section):
         """The rate of one node."""
         return self.rate[node] if isinstance(self.rate, list) else self.rate or 0.0
 
-    def most_units(self) -> int:
-        """The greatest number of units that a request may ask for."""
-        return max([*self.units.values, *(one.units for one in self.requests if one.units is not None)])
-
     def has_priorities(self) -> bool:
         """Whether requests differ in priority."""
+        kind, values = self.priority.kind, set(self.priority.values)
         scripted = {one.priority for one in self.requests if one.priority is not None}
-        return self.priority.kind != "fixed" or bool(scripted - set(self.priority.values))
+        if kind == "fewest-first":
+            return len(set(self.units.values) | {one.units for one in self.requests if one.units is not None}) > 1
+        return kind == "deadline" or len(values | scripted) > 1

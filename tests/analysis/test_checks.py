@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from agents.contract import TICKS
 from analysis.audit import Audit, BatchedAudit
 from analysis.check import FAILED, MAX_OFFENDERS, NOT_CHECKED, OK, Check, Verdict, combine
 from analysis.checks import CHECKS, Conservation, Order, Safety, Starvation
@@ -260,6 +261,107 @@ def test_conservation_tells_senders_apart() -> None:
     assert judge(Conservation, start(units=(1, 0, 1)), *both, stop(9, 0, 2, 0)).verdict == OK
 
 
+# Node 0 has the token and two units; these are two things.
+APART = start(units=(2, 0, 0), tokens=(1, 0, 0))
+
+
+def moved(kind: str, t: float, node: int, peer: int, id: int, *, units: int, tokens: int, why: str = "") -> Event:
+    """A message that carries so many units and tokens leaves, arrives, comes back or is lost."""
+    more = {"send": [4, 0, None], "lost": [why]}.get(kind, [])
+    return (kind, t, node, peer, id, "Token", units, tokens, *more)
+
+
+def stop_apart(t: float, units: list[int], tokens: list[int]) -> Event:
+    """The end, with what every node says it holds."""
+    return ("stop", t, None, "duration", units, tokens)
+
+
+EMPTY_TOKEN = moved("send", 1, 0, 1, 1, units=0, tokens=1)
+
+
+@pytest.mark.parametrize(
+    ("history", "first"),
+    [
+        pytest.param(
+            [EMPTY_TOKEN, moved("send", 2, 0, 2, 1, units=0, tokens=1)],
+            ["t=2:", "node 0 sends 0 units and 1 tokens to 2 and holds 2 units and 0 tokens"],
+            id="doubled",
+        ),
+        pytest.param(
+            [EMPTY_TOKEN, stop_apart(9, [2, 0, 0], [1, 0, 0])],
+            ["t=9:", "node 0 says it holds 2 units and 1 tokens"],
+            id="kept though sent",
+        ),
+        pytest.param(
+            [EMPTY_TOKEN, moved("recv", 2, 1, 0, 1, units=0, tokens=1), stop_apart(9, [2, 0, 0], [0, 0, 0])],
+            ["t=9:", "node 1 says it holds 0 units; by its messages it holds 0 units and 1 tokens"],
+            id="lost by its receiver",
+        ),
+        pytest.param(
+            [EMPTY_TOKEN, moved("recv", 2, 1, 0, 1, units=1, tokens=1)],
+            ["t=2:", "node 1 receives 1 units of message 1", "which carries 0 units and 1 tokens"],
+            id="a unit made in transit",
+        ),
+        pytest.param(
+            [EMPTY_TOKEN, moved("return", 2, 0, 1, 1, units=1, tokens=1)],
+            ["t=2:", "node 0 gets back 1 units"],
+            id="a unit made on the way back",
+        ),
+        pytest.param(
+            [moved("send", 1, 0, 1, 1, units=1, tokens=0), moved("recv", 2, 1, 0, 1, units=0, tokens=1)],
+            ["t=2:", "node 1 receives 0 units and 1 tokens", "which carries 1 units and 0 tokens"],
+            id="a unit that became a token",
+        ),
+        pytest.param(
+            [EMPTY_TOKEN, moved("lost", 1, 0, 1, 1, units=0, tokens=1, why="no link")],
+            ["t=1:", "node 0 loses 0 units and 1 tokens to 1: no link"],
+            id="no link",
+        ),
+        pytest.param(
+            [("crash", 2, 0, 2, 0)], ["t=2:", "node 0 crashes with 2 units and 0 tokens"], id="a crash hides the token"
+        ),
+    ],
+)
+def test_conservation_of_tokens_fails(history: list[Event], first: list[str]) -> None:
+    """A token that carries no unit is made or lost."""
+    assert_fails(judge(Conservation, APART, *history), *first)
+    on_line = BatchedAudit()
+    feed(on_line, APART, *history)
+    assert_fails(Verdict(**on_line.verdicts()["conservation"]), *first)
+
+
+@pytest.mark.parametrize(
+    ("history", "detail"),
+    [
+        pytest.param([stop_apart(9, [2, 0, 0], [1, 0, 0])], "2 of 2 units kept, 1 of 1 tokens", id="at rest"),
+        pytest.param(
+            [EMPTY_TOKEN, moved("return", 2, 0, 1, 1, units=0, tokens=1), stop_apart(9, [2, 0, 0], [1, 0, 0])],
+            "2 of 2 units kept, 1 of 1 tokens",
+            id="returned",
+        ),
+        pytest.param(
+            [EMPTY_TOKEN, stop_apart(9, [2, 0, 0], [0, 0, 0])],
+            "2 of 2 units kept, 1 of 1 tokens, 0 units and 1 tokens of them on the way at the end",
+            id="in transit",
+        ),
+        pytest.param(
+            [EMPTY_TOKEN, moved("lost", 1, 0, 1, 1, units=0, tokens=1, why="fault"), stop_apart(9, [2, 0, 0], [0] * 3)],
+            "2 of 2 units kept, 0 of 1 tokens, 0 units and 1 tokens lost to injected faults",
+            id="lost to a fault",
+        ),
+        pytest.param(
+            [("crash", 2, 0, 2, 1), stop_apart(9, [0, 0, 0], [0, 0, 0])],
+            "0 of 2 units kept, 0 of 1 tokens, 2 units and 1 tokens lost to injected faults",
+            id="lost in a crash",
+        ),
+    ],
+)
+def test_conservation_of_tokens(history: list[Event], detail: str) -> None:
+    """Tokens are counted apart from units, and the verdict says what became of both."""
+    verdict = judge(Conservation, APART, *history)
+    assert (verdict.verdict, verdict.detail) == (OK, detail)
+
+
 # -- starvation ----------------------------------------------------------------------------------------------------
 
 
@@ -304,6 +406,99 @@ def test_starvation_excused(history: list[Event], why: str) -> None:
     """These requests could not have been served, and the verdict says why."""
     verdict = judge(Starvation, start(), request(2, 1), *history, stop(9, 1, 0, 0))
     assert (verdict.verdict, verdict.detail) == (OK, f"excused: 1 ({why})")
+
+
+@pytest.mark.parametrize(
+    ("units", "tokens", "wanted", "why"),
+    [
+        (0, 0, 1, "component holds no unit"),
+        (3, 0, 1, "component holds no unit"),
+        (1, 1, 2, "component holds too few units"),
+        (0, 1, 1, "component holds too few units"),
+        (2, 1, 2, None),
+    ],
+)
+def test_a_component_must_hold_the_token_and_enough_units(
+    units: int, tokens: int, wanted: int, why: str | None
+) -> None:
+    """Units without the token help no node, nor do fewer units than it asked for."""
+    unserved = ("pending", 9, 1, 2 * TICKS, True, 3, units, tokens, 2)
+    verdict = judge(Starvation, APART, request(2, 1, wanted), unserved, stop_apart(9, [2, 0, 0], [1, 0, 0]))
+    if why is None:
+        assert_fails(verdict, "t=9:", "node 1 still waits since t=2;", "holds 2 units")
+    else:
+        assert (verdict.verdict, verdict.detail) == (OK, f"excused: 1 ({why})")
+
+
+# Node 1 waits from 2 until 14; requests stop at 12.
+SERVED_LATE = [("enter", 14, 1, 1), ("exit", 15, 1, 1), stop(16, 1, 0, 0)]
+
+
+def patience(units: float, t: float = 12) -> Event:
+    """Requests stop, and no request should have been pending for longer."""
+    return ("close", t, None, round(units * TICKS))
+
+
+@pytest.mark.parametrize("promises", [True, False])
+def test_patience(promises: bool) -> None:
+    """Longer than the patience is too long, though the request is served without load; exactly as long is not."""
+    first = start(promises_bound=promises)
+    assert judge(Starvation, first, request(2, 1), patience(10), *SERVED_LATE).detail == "every request served"
+    verdict = judge(Starvation, first, request(2, 1), patience(9.9), *SERVED_LATE)
+    if promises:
+        assert_fails(verdict, "t=12:", "node 1 has waited since t=2, longer than the patience of 9.9")
+    else:
+        waited = "no bound is promised, and 1 had waited longer than the patience when requests stopped"
+        assert (verdict.verdict, verdict.detail) == (OK, waited)
+
+
+def test_patience_with_a_request_that_is_served_in_time() -> None:
+    """Only requests that are pending when requests stop are judged."""
+    assert judge(Starvation, start(), *visit(0, 1, 11, 12), patience(3), stop(13, 1, 0, 0)).verdict == OK
+
+
+def test_patience_of_several() -> None:
+    """Every request that has waited too long is named."""
+    unserved = [request(3, 2), request(2, 1), request(8, 0)]
+    served = [("enter", 13, node, 1) for node in range(3)]
+    verdict = judge(Starvation, start(), *unserved, patience(5), *served, stop(16, 1, 0, 0))
+    assert [line.split()[2] for line in verdict.offenders] == ["1", "2"]
+
+
+@pytest.mark.parametrize("promises", [True, False])
+@pytest.mark.parametrize(
+    ("history", "is_excused"),
+    [
+        pytest.param([], False, id="nothing happened"),
+        pytest.param([("partition", 3, None, 2, [])], True, id="parted"),
+        pytest.param([("partition", 3, None, 2, []), ("partition", 9, None, 1, [])], True, id="parted until lately"),
+        pytest.param([("partition", 3, None, 2, []), ("partition", 4, None, 1, [])], False, id="healed long ago"),
+        pytest.param([("partition", 3, None, 1, [1])], True, id="no token in reach"),
+        pytest.param([("crash", 3, 2, 0)], True, id="a node is down"),
+        pytest.param([("crash", 3, 2, 0), ("restart", 9, 2, 1)], True, id="a node was down until lately"),
+        pytest.param([("crash", 3, 2, 0), ("restart", 4, 2, 1)], False, id="a node was down long ago"),
+        pytest.param([moved("lost", 3, 0, 1, 1, units=0, tokens=1, why="fault")], True, id="the token was lost"),
+        pytest.param([moved("lost", 3, 0, 1, 1, units=0, tokens=0, why="fault")], False, id="another message was lost"),
+        pytest.param([("enter", 4, 1, 1), ("evict", 9, 1)], True, id="evicted lately"),
+    ],
+)
+def test_what_excuses_a_long_wait(history: list[Event], is_excused: bool, promises: bool) -> None:
+    """Faults and partitions, for as long as they last and the patience afterwards."""
+    first, asks = start(promises_bound=promises), request(2, 1)
+    verdict = judge(Starvation, first, asks, *history, patience(5), *SERVED_LATE)
+    if is_excused:
+        assert (verdict.verdict, verdict.detail) == (OK, "every request served")
+    elif promises:
+        assert_fails(verdict, "t=12:", "node 1 has waited since t=2")
+    else:
+        assert verdict.detail.startswith("no bound is promised, and 1 had waited longer")
+
+
+def test_a_long_wait_does_not_hide_what_is_excused() -> None:
+    """Both are said."""
+    history = [request(2, 1), patience(5), request(13, 2), ("crash", 13, 2, 0), *SERVED_LATE]
+    verdict = judge(Starvation, start(promises_bound=False), *history)
+    assert verdict.detail.endswith("when requests stopped; excused: 1 (node crashed)")
 
 
 NETWORKS = [
@@ -361,6 +556,11 @@ def waits_for(node: int, *peers: int, spares: int = 0) -> Event:
         pytest.param([DOWN, waits_for(1, 2), waits_for(2, 0, 3, spares=1)], False, id="for a node that is not blocked"),
         pytest.param([DOWN, ("restart", 4, 3, 1), waits_for(1, 3)], True, id="crashed since, and has forgotten"),
         pytest.param([("crash", 1, 3, 0), ("restart", 1, 3, 1), waits_for(1, 3)], False, id="crashed before"),
+        pytest.param([("crash", 1, 3, 0), ("restart", 4, 3, 1), waits_for(1, 3)], True, id="was down when asked"),
+        pytest.param([lost(5, 3, 1, 7, "Reply", 0, why="crash"), waits_for(1, 3)], True, id="its reply was lost"),
+        pytest.param(
+            [lost(5, 3, 2, 7, "Reply", 0, why="crash"), waits_for(1, 3)], False, id="another's reply was lost"
+        ),
         pytest.param(
             [DOWN, ("restart", 4, 3, 1), waits_for(1, 2), waits_for(2, 3)], True, id="a permission lost in a crash"
         ),
@@ -380,6 +580,35 @@ def test_which_crashes_excuse_requests_for_permission(history: list[Event], is_e
         assert (verdict.verdict, verdict.detail) == (OK, "excused: 1 (waits for a node that crashed)")
     else:
         assert_fails(verdict, "t=9:", "node 1 still waits since t=2; for the permission of [")
+
+
+def test_a_demand_that_cannot_be_served_excuses_those_behind_it() -> None:
+    """Its node keeps the token until its units are there; where every token is a unit, the others can go on."""
+
+    def judged(tokens: tuple[int, ...], *components: int) -> str:
+        first = start(units=(3, 0, 0, 0), tokens=tokens)
+        asks = [request(2, 1, units=3), request(3, 2)]
+        nodes = zip((1, 2), components, strict=True)
+        held = [("pending", 9, node, 2 * TICKS, True, size, 2, 1, 1) for node, size in nodes]
+        verdict = judge(Starvation, first, *asks, *held, stop(9, 2, 0, 0, 0))
+        return verdict.detail
+
+    both = "excused: 1 (behind a demand that cannot be served), 1 (component holds too few units)"
+    assert judged((1, 0, 0, 0), 3, 3) == both
+    assert judged((3, 0, 0, 0), 3, 3) == "1 offence"
+    assert judged((1, 0, 0, 0), 3, 2) == "1 offence", "of another component"
+
+
+def test_a_lost_token_without_units_is_named() -> None:
+    """Also where there are as many tokens as units."""
+    first = start(units=(1, 0, 0), tokens=(1, 0, 0))
+    enters = ("send", 1, 0, 1, 1, "Token", 0, 1, 5, 0, None)
+    gone = ("lost", 2, 0, 1, 1, "Token", 0, 1, "fault")
+    end = ("stop", 9, None, "duration", [1, 0, 0], [0, 0, 0])
+    verdict = judge(Conservation, first, enters, gone, end)
+    assert (verdict.verdict, verdict.detail) == (
+        OK, "1 of 1 units kept, 0 of 1 tokens, 0 units and 1 tokens lost to injected faults"
+    )  # fmt: skip
 
 
 def test_safety_of_clusters() -> None:

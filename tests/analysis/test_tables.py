@@ -103,6 +103,7 @@ def summary(**changes: Any) -> dict[str, Any]:
     names = ["waiting_time", "response_time", "synchronization_delay", "messages_per_cs", "words_per_message"]
     names += ["token_hops_per_cs", "throughput", "concurrency", "fairness", "entries", "link_change_rate"]
     names += ["mean_degree", "components", "time_partitioned", "messages_cut_off"]
+    names += ["longest_wait", "pending_at_close", "nodes_inside", "utilisation", "idle_though_fitting"]
     metrics: dict[str, Any] = {name: {"mean": float(i), "ci95": i / 10} for i, name in enumerate(names, 1)}
     metrics["waiting_time"] |= {"p50": 0.75, "p95": 1.5, "max": 9.0}
     metrics |= {"sent_words_per_message": metrics["words_per_message"], "words_per_cs": {"mean": 20.0, "ci95": 2.0}}
@@ -123,6 +124,8 @@ def test_metrics_table() -> None:
     assert [list(row) for row in table.rows] == [
         ["waiting time", "1", "0.1", "0.75", "1.5", "9"],
         ["response time", "2", "0.2", "-", "-", "-"],
+        ["longest wait", "16", "1.6", "-", "-", "-"],
+        ["pending at close", "17", "1.7", "-", "-", "-"],
         ["synchronization delay", "3", "0.3", "-", "-", "-"],
         ["messages per CS", "4", "0.4", "-", "-", "-"],
         ["  Request", "3.5", "-", "-", "-", "-"],
@@ -132,6 +135,9 @@ def test_metrics_table() -> None:
         ["token hops per CS", "6", "0.6", "-", "-", "-"],
         ["throughput (CS per unit)", "7", "0.7", "-", "-", "-"],
         ["concurrency", "8", "0.8", "-", "-", "-"],
+        ["nodes inside", "18", "1.8", "-", "-", "-"],
+        ["utilisation (share)", "19", "1.9", "-", "-", "-"],
+        ["idle though one fits", "20", "2", "-", "-", "-"],
         ["fairness (Jain)", "9", "0.9", "-", "-", "-"],
         ["CS entries", "10", "1", "-", "-", "-"],
         ["link changes per unit", "11", "1.1", "-", "-", "-"],

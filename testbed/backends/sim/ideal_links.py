@@ -7,7 +7,7 @@ What has not arrived when it falls is given back to its sender.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
 from testbed.backends.sim.processors import PROCESSORS, FifoProcessors, Parcel
@@ -142,12 +142,17 @@ class IdealLinks:
     def _take_off(self, concerned: Callable[[Channel], bool]) -> list[Post]:
         """Remove the messages in transit on some channels; returns them in the order they would have arrived."""
         taken = [post for _, post in self.in_transit() if concerned(post[0])]
+        # A message that waits for its receiver's processor is planned later than one behind it that has not arrived.
+        in_order = {channel: iter(sorted(posts, key=lambda post: post[2])) for channel, posts in _by_channel(taken)}
+        taken = [next(in_order[post[0]]) for post in taken]
         for _, _, posts in self._parcels():
             posts[:] = [post for post in posts if not concerned(post[0])]
         return taken
 
     def restart(self, node: int) -> None:
-        """A crashed node comes back: its links form as they are put back."""
+        """A crashed node comes back, with nothing to do: its links form as they are put back."""
+        if self._processors is not None:
+            self._processors.forget(node)
 
     def drop_node(self, node: int) -> None:
         """Remove all links of a crashed node; its neighbours learn of it."""
@@ -189,3 +194,11 @@ class IdealLinks:
             self._user.give_back(undelivered)
         if again:
             self.up(*link)
+
+
+def _by_channel(posts: list[Post]) -> Iterator[tuple[Channel, list[Post]]]:
+    """The messages of every channel."""
+    found: dict[Channel, list[Post]] = {}
+    for post in posts:
+        found.setdefault(post[0], []).append(post)
+    return iter(found.items())

@@ -48,6 +48,10 @@ class FifoProcessors:
         done = free_at[node] = max(self._queue.now, free_at[node]) + self._costs.receive
         self._queue.at(done, self._deliver, posts)
 
+    def forget(self, node: int) -> None:
+        """The node has crashed and starts again: what it was busy with is gone."""
+        self._free_at[node] = self._queue.now
+
     def waiting(self) -> list[Parcel]:
         """The messages that have arrived and for which no time is planned yet."""
         return []

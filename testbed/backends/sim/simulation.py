@@ -211,7 +211,7 @@ class Simulation(EventQueue):
         """End a run that lasts for a number of entries if there can be no more of them."""
         if self.driver.entries == entries and self.driver.waiting():
             self._halt("no entry for as long as drain allows")
-        if not self.driver.agents and all(to_ticks(fault.at) < self.now for fault in self.scenario.faults):
+        if not self.driver.may_ask() and all(to_ticks(fault.at) < self.now for fault in self.scenario.faults):
             self._halt("no node is left that could enter")
         wait = max(to_ticks(self.scenario.drain), TICKS // 1000)  # even without drain, some time must pass
         self.at(self.now + wait, self._expect_entry, self.driver.entries)

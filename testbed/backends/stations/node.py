@@ -45,6 +45,7 @@ class Node(RealTime):
         """Of the datagrams sent, by the frame they carry."""
         self.is_idle = False
         """Whether no request is pending, and none will be made."""
+        self._since = 0 if incarnation == 1 else self.now  # requests scripted for an earlier incarnation are not made
         self._driver = self._make_driver()
         self._stack = self._make_stack()
         self._follow_absence()
@@ -58,7 +59,7 @@ class Node(RealTime):
         """The load starts; frames that were sent to find links do not count."""
         self.frames.clear()
         self.bytes.clear()
-        self._driver.begin()
+        self._driver.begin(self._since)
 
     def _make_driver(self) -> Driver:
         repetition, node = self._repetition, self._node

@@ -172,7 +172,8 @@ class Orchestrator(EventQueue):
                 self._last_entry = (holdings.entries, self.now)
             if holdings.entries >= scenario.entries:
                 self._stop()
-            elif holdings.waiting and self.now - self._last_entry[1] > to_ticks(scenario.drain):
+            is_late = self.now - self._last_entry[1] > to_ticks(scenario.drain)
+            if self._stopped_at is None and is_late and (holdings.waiting or not self._may_ask()):
                 return "no entry for as long as drain allows"
             return None
         if set(self._incarnations) - self._crashed <= self._idle:
@@ -182,6 +183,13 @@ class Orchestrator(EventQueue):
         if self.now > self._stopped_at + to_ticks(scenario.drain):
             return "drain expired"
         return None
+
+    def _may_ask(self) -> bool:
+        """Whether a node is inside, or may ask of itself, by the script, or once a fault is over."""
+        scenario, workload = self.scenario, self.scenario.workload
+        asks = any(workload.rate_of(node) for node in set(self._incarnations) - self._crashed)
+        planned = [*(one.at for one in workload.requests), *(fault.at for fault in scenario.faults)]
+        return asks or bool(self._ledger.holdings.inside) or any(to_ticks(at) >= self.now for at in planned)
 
     def _progress(self) -> float:
         if self.scenario.duration is not None:

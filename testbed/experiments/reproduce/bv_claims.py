@@ -326,11 +326,11 @@ def _messages(found: Measured, series: str) -> list[At]:
 
 
 @_claim(
-    f"Raymond's messages are between 2N - K - 1 = {2 * NODES - K - 1} and 2(N - 1) = {2 * (NODES - 1)}",
+    f"Raymond's messages are between 2N - K - 1 = {2 * NODES - K - 1} and 2(N - 1) = {2 * (NODES - 1)}, with 0.3 more "
+    "allowed for requests that are unanswered at the end",
     "a lower bound of 2N - K - 1 [...] and an upper bound of 2 (N - 1) [...] Our simulation results agree",
 )
 def _raymond_bounds(found: Measured) -> tuple[str, str]:
-    # Requests that are unanswered at the end of a run may add a fraction of a message to the average.
     points = _messages(found, RAYMOND)
     return _listed(points), _every(points, Bounds(2 * NODES - K - 1, 2 * (NODES - 1) + 0.3))
 

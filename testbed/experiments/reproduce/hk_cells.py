@@ -15,7 +15,9 @@ from testbed.experiments.reproduce.claims import Interval
 from testbed.scenario.schema import Scenario
 
 STATIC, MOBILE = "static", "mobile"
-HK, FIFO = "hk", "hk-fifo"
+HK, FIFO = "hk", "hk-fifo (reconstruction)"
+"""As tables name them."""
+NO_AGING = "hk, no aging"
 AGINGS = ("entry", "stamp", "exit", "none")
 THINK = (160.0, 80.0, 40.0, 20.0, 10.0)
 """Mean thinking times, from low to high load."""
@@ -67,7 +69,7 @@ class HKCell:
 
 def hk(**parameters: Any) -> dict[str, Any]:
     """hk with 4 units and some of its parameters set."""
-    return {"name": HK, "k": 4, **parameters}
+    return {"name": "hk", "k": 4, **parameters}
 
 
 def introduction() -> Iterator[HKCell]:
@@ -80,8 +82,8 @@ def introduction() -> Iterator[HKCell]:
     ]
     workload = {"cs_time": 10, "priority": "fewest-first", "requests": requests}
     changes = {"nodes": 4, "topology": "complete", "workload": workload, "drain": 100}
-    for name in (HK, FIFO):
-        yield HKCell("introduction", name, 0.0, {"name": name, "k": 5}, changes, repeat=1, length=200.0)
+    for series, name in ((HK, "hk"), (FIFO, "hk-fifo")):
+        yield HKCell("introduction", series, 0.0, {"name": name, "k": 5}, changes, repeat=1, length=200.0)
 
 
 def bursts(count: int) -> Iterator[HKCell]:
@@ -89,8 +91,8 @@ def bursts(count: int) -> Iterator[HKCell]:
     requests = [{"node": 0, "at": 0, "cs_time": 100}, *({"node": node, "at": 1} for node in range(1, 10))]
     workload = {"cs_time": 1, "priority": {"uniform": [0, 10**6]}, "requests": requests}
     changes = {"workload": workload, "topology": {"kind": "random", "connectivity": 0.3}, "drain": 1000}
-    for name, parameters in ((HK, {"aging": "none"}), (FIFO, {})):
-        yield HKCell("bursts", name, 0.0, {"name": name, "k": 1, **parameters}, changes, repeat=count, length=150.0)
+    for series, algorithm in ((NO_AGING, {"name": "hk", "aging": "none"}), (FIFO, {"name": "hk-fifo"})):
+        yield HKCell("bursts", series, 0.0, {**algorithm, "k": 1}, changes, repeat=count, length=150.0)
 
 
 def stars() -> Iterator[HKCell]:
@@ -99,7 +101,7 @@ def stars() -> Iterator[HKCell]:
     workload = {"rate": [0, 1000, 1000, 1000, 1000], "cs_time": 1, "priority": [0, 9, 9, 9, 0]}
     changes = {"nodes": 5, "topology": star, "workload": workload, "drain": 1000, "patience": 500}
     for aging in AGINGS:
-        yield HKCell("star", aging, 0.0, {"name": HK, "k": 1, "aging": aging}, changes, repeat=3, length=5000.0)
+        yield HKCell("star", aging, 0.0, {"name": "hk", "k": 1, "aging": aging}, changes, repeat=3, length=5000.0)
 
 
 def loads(quick: bool) -> Iterator[HKCell]:
@@ -107,9 +109,10 @@ def loads(quick: bool) -> Iterator[HKCell]:
     for network in (STATIC, MOBILE):
         for think in (USUAL_THINK,) if quick else THINK:
             changes = {"topology": LINK_CHANGES} if network == MOBILE else {}
-            yield HKCell(f"load, {network}", HK, think, hk(aging="none", ties="arrival"), changes)
-            yield HKCell(f"load, {network}", "hk, ties by id", think, hk(aging="none"), changes)
-            yield HKCell(f"load, {network}", FIFO, think, {"name": FIFO, "k": 4}, changes)
+            by_arrival = hk(aging="none", ties="arrival")
+            yield HKCell(f"load, {network}", f"{NO_AGING}, ties by arrival", think, by_arrival, changes)
+            yield HKCell(f"load, {network}", f"{NO_AGING}, ties by id", think, hk(aging="none"), changes)
+            yield HKCell(f"load, {network}", FIFO, think, {"name": "hk-fifo", "k": 4}, changes)
 
 
 def agings() -> Iterator[HKCell]:
@@ -131,9 +134,9 @@ def deadlines(quick: bool) -> Iterator[HKCell]:
                 "priority": "deadline",
             }
             changes = {"workload": workload, **({"topology": LINK_CHANGES} if network == MOBILE else {})}
-            yield HKCell(f"deadlines, {network}", "hk, no aging", think, hk(aging="none"), changes)
-            yield HKCell(f"deadlines, {network}", "hk, aging by entry", think, hk(step=1000), changes)
-            yield HKCell(f"deadlines, {network}", FIFO, think, {"name": FIFO, "k": 4}, changes)
+            yield HKCell(f"deadlines, {network}", NO_AGING, think, hk(aging="none"), changes)
+            yield HKCell(f"deadlines, {network}", "hk, aging by entry, step 1000", think, hk(step=1000), changes)
+            yield HKCell(f"deadlines, {network}", FIFO, think, {"name": "hk-fifo", "k": 4}, changes)
 
 
 def burst_concurrency() -> Iterator[HKCell]:
@@ -141,20 +144,19 @@ def burst_concurrency() -> Iterator[HKCell]:
     workload = {"cs_time": 50, "units": {"uniform": [1, 4]}, "priority": "fewest-first",
                 "requests": [{"node": node, "at": 0} for node in range(10)]}  # fmt: skip
     changes = {"workload": workload, "topology": "complete", "drain": 10_000, "warmup": 20}
-    for name, parameters in ((HK, {"aging": "none"}), (FIFO, {})):
-        algorithm = {"name": name, "k": 4, **parameters}
-        yield HKCell("burst, units", name, 0.0, algorithm, changes, repeat=40, length=45.0)
+    for series, algorithm in ((NO_AGING, hk(aging="none")), (FIFO, {"name": "hk-fifo", "k": 4})):
+        yield HKCell("burst, units", series, 0.0, algorithm, changes, repeat=40, length=45.0)
 
 
 def generalisation() -> Iterator[HKCell]:
     """With h = 1 beside KRL, and with h = k = 1 beside RL, in the setting of their papers."""
     for k, others in ((3, ("krl", "krlf")), (1, ("rl",))):
-        for name in (HK, FIFO, *others):
+        for series, name in ((HK, "hk"), (FIFO, "hk-fifo"), *((other, other) for other in others)):
             for rate in LOADS:
                 algorithm = {"name": name} if name == "rl" else {"name": name, "k": k}
                 network = {"kind": "random", "connectivity": 0.2}
                 changes = {"nodes": 30, "topology": network, "workload": {"rate": rate}, "drain": 10_000}
-                yield HKCell(f"k = {k}, h = 1", name, rate, algorithm, changes, repeat=5, length=1000.0)
+                yield HKCell(f"k = {k}, h = 1", series, rate, algorithm, changes, repeat=5, length=1000.0)
 
 
 def cells(quick: bool) -> list[HKCell]:

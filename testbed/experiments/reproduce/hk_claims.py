@@ -15,22 +15,16 @@ from testbed.experiments.reproduce.claims import (
     NotMeasured,
     all_of,
 )
-from testbed.experiments.reproduce.hk_cells import (
-    FIFO,
-    HK,
-    MOBILE,
-    STATIC,
-    USUAL_THINK,
-    Measured,
-)
+from testbed.experiments.reproduce.hk_cells import FIFO, HK, MOBILE, NO_AGING, STATIC, USUAL_THINK, HKCell, Measured
 
 Judge = Callable[[Measured], tuple[str, str]]
 """Takes what was found; returns what was measured, in words, and the verdict."""
 CLAIMS: list[tuple[str, str, Judge]] = []
 """Each claim in our words, the paper's sentence, and what judges it, in the order of the paper."""
-LESS, MORE = Bounds(high=0.0), Bounds(low=0.0)
+BY_ARRIVAL = f"{NO_AGING}, ties by arrival"
+NO_MORE, NO_FEWER = Bounds(high=0.0), Bounds(low=0.0)
 SERVED_WITHIN = 500.0
-"""Time units within which the low leaf of the star must be served again and again, of 5,000."""
+"""Time units within which every leaf of the star must be served again and again, of 5,000."""
 
 
 def claims_of(found: Measured) -> list[Claim]:
@@ -84,13 +78,18 @@ def _introduction_of_fifo(found: Measured) -> tuple[str, str]:
     "No more than k resources can be accessed concurrently (Theorem 1)",
 )
 def _safe(found: Measured) -> tuple[str, str]:
-    bad = [
-        str(cell)
-        for cell, result in found.each()
-        for name, check in result.checks().items()
-        if name in ("safety", "conservation") and check["verdict"] != "ok"
-    ]
-    return f"{len(found.cells) - len(bad)} of {len(found.cells)} points", FAILS if bad else HOLDS
+    return _all_ok(found, found.cells, ("safety", "conservation"))
+
+
+def _all_ok(found: Measured, cells: list[HKCell], names: tuple[str, ...]) -> tuple[str, str]:
+    """Whether some checks are ok at some points, which must have results."""
+
+    def is_ok(cell: HKCell) -> bool:
+        checks = found.result(cell.experiment, cell.series, cell.x).checks()
+        return bool(checks) and all(checks[name]["verdict"] == "ok" for name in names)
+
+    good = sum(map(is_ok, cells))
+    return f"{good} of {len(cells)} points", HOLDS if good == len(cells) else FAILS
 
 
 @_claim(
@@ -98,7 +97,7 @@ def _safe(found: Measured) -> tuple[str, str]:
     "the token will first be passed to the node with the highest priority (Theorem 2)",
 )
 def _bursts(found: Measured) -> tuple[str, str]:
-    values = found.result("bursts", HK, 0.0).measured("inversions_per_cs")
+    values = found.result("bursts", NO_AGING, 0.0).measured("inversions_per_cs")
     fifo = found.result("bursts", FIFO, 0.0).measured("inversions_per_cs")
     ordered, by_chance = values.count(0.0), fifo.count(0.0)
     words = f"{ordered} of {len(values)} bursts in order; hk-fifo: {by_chance} of {len(fifo)}"
@@ -110,13 +109,13 @@ def _bursts(found: Measured) -> tuple[str, str]:
     "the node with the highest priority will proceed first",
 )
 def _no_inversions(found: Measured) -> tuple[str, str]:
-    own, fifo = (found.interval("inversions_per_cs", f"load, {STATIC}", one, USUAL_THINK) for one in (HK, FIFO))
+    own, fifo = (found.interval("inversions_per_cs", f"load, {STATIC}", one, USUAL_THINK) for one in (BY_ARRIVAL, FIFO))
     return f"{own} inversions per entry without aging; hk-fifo: {fifo}", Bounds(high=0.0).verdict(own)
 
 
 def _star(found: Measured, aging: str) -> tuple[str, str]:
     longest = found.interval("longest_wait", "star", aging)
-    words = f"longest wait {longest} of 5000 time units"
+    words = f"longest wait {longest} in 5000 time units and the drain"
     return words, Bounds(high=SERVED_WITHIN).verdict(longest)
 
 
@@ -126,44 +125,45 @@ for _aging, _what in (("exit", "as printed"), ("entry", "the default"), ("stamp"
         return _star(found, aging)
 
     _claim(
-        f"aging {_aging} ({_what}): the low leaf of a star never waits for more than {SERVED_WITHIN:g} time units",
+        f"aging {_aging} ({_what}): no leaf of a star waits for more than {SERVED_WITHIN:g} time units, whatever its "
+        "priority",
         "If a node enters the ES, then it eventually enters the CS (Theorem 3)",
     )(_bounded)
 
 
-def _against_fifo(found: Measured, metric: str, experiment: str, bounds: Bounds) -> tuple[str, str]:
-    """hk against hk-fifo at every load of an experiment."""
+def _against_fifo(found: Measured, metric: str, experiment: str, series: str, bounds: Bounds) -> tuple[str, str]:
+    """A line against hk-fifo at every load of an experiment."""
     words, verdicts = [], []
     for x in found.places(experiment):
-        mine, base = (found.interval(metric, experiment, one, x) for one in (HK, FIFO))
-        verdicts.append(bounds.verdict(found.difference(metric, experiment, HK, FIFO, x)))
+        mine, base = (found.interval(metric, experiment, one, x) for one in (series, FIFO))
+        verdicts.append(bounds.verdict(found.difference(metric, experiment, series, FIFO, x)))
         words.append(f"{mine} against {base}" + (f" at {x:g}" if x else ""))
     return ", ".join(words), all_of(verdicts)
 
 
 @_claim(
-    "in a burst more nodes are inside at a time than with hk-fifo",
+    "in a burst no fewer nodes are inside at a time than with hk-fifo",
     "the node requesting the fewest resources, the second fewest resources [...] will be in the CS one by one. Thus, "
     "the degree of the concurrency is maximized (Theorem 4)",
 )
 def _concurrent_in_a_burst(found: Measured) -> tuple[str, str]:
-    return _against_fifo(found, "nodes_inside", "burst, units", MORE)
+    return _against_fifo(found, "nodes_inside", "burst, units", NO_AGING, NO_FEWER)
 
 
 @_claim(
-    "on average over time more nodes are inside than with hk-fifo, at every load",
+    "on average over time no fewer nodes are inside than with hk-fifo, at every load",
     "there should always be a maximum number of nodes in the CS concurrently (Theorem 4)",
 )
 def _concurrent_on_average(found: Measured) -> tuple[str, str]:
-    return _against_fifo(found, "nodes_inside", f"load, {STATIC}", MORE)
+    return _against_fifo(found, "nodes_inside", f"load, {STATIC}", BY_ARRIVAL, NO_FEWER)
 
 
 @_claim(
-    "less of the time than with hk-fifo a waiting demand would fit the units that are not in use, at every load",
+    "no more of the time than with hk-fifo a waiting demand would fit the units that are not in use, at every load",
     "the algorithm in [11] has the drawback of low concurrency",
 )
 def _fits(found: Measured) -> tuple[str, str]:
-    return _against_fifo(found, "idle_though_fitting", f"load, {STATIC}", LESS)
+    return _against_fifo(found, "idle_though_fitting", f"load, {STATIC}", BY_ARRIVAL, NO_MORE)
 
 
 @_claim(
@@ -171,7 +171,7 @@ def _fits(found: Measured) -> tuple[str, str]:
     "(the paper does not say what it costs)",
 )
 def _costs(found: Measured) -> tuple[str, str]:
-    return _against_fifo(found, "messages_per_cs", f"load, {STATIC}", LESS)
+    return _against_fifo(found, "messages_per_cs", f"load, {STATIC}", BY_ARRIVAL, NO_MORE)
 
 
 for _network in (STATIC, MOBILE):
@@ -179,29 +179,25 @@ for _network in (STATIC, MOBILE):
     def _deadlines(found: Measured, network: str = _network) -> tuple[str, str]:
         experiment, words, verdicts = f"deadlines, {network}", [], []
         for x in found.places(experiment):
-            mine, base = (found.interval("deadlines_missed", experiment, one, x) for one in ("hk, no aging", FIFO))
-            verdicts.append(LESS.verdict(found.difference("deadlines_missed", experiment, "hk, no aging", FIFO, x)))
+            mine, base = (found.interval("deadlines_missed", experiment, one, x) for one in (NO_AGING, FIFO))
+            verdicts.append(NO_MORE.verdict(found.difference("deadlines_missed", experiment, NO_AGING, FIFO, x)))
             words.append(f"{mine.mean:.0%} against {base.mean:.0%} at {x:g}")
         return ", ".join(words), all_of(verdicts)
 
     _claim(
-        f"with the earliest deadline first, hk misses fewer deadlines than hk-fifo, at every load ({_network})",
+        f"with the earliest deadline first, hk misses no more deadlines than hk-fifo, at every load ({_network})",
         "The HPFS criterion arises in real time systems where the tasks have to meet deadlines",
     )(_deadlines)
 
 
 @_claim(
-    "with link changes, and links that break under messages, every check passes",
+    "with link changes, and links that break under messages, the checks of safety, conservation and order pass",
     "The proposed algorithm is sensitive to link forming and link breaking and thus is suitable for a MANET",
 )
 def _mobile(found: Measured) -> tuple[str, str]:
-    mobile = [(cell, result) for cell, result in found.each() if cell.experiment.endswith(MOBILE)]
-    bad = [
-        str(cell)
-        for cell, result in mobile
-        if any(check["verdict"] == "failed" for name, check in result.checks().items() if name != "starvation")
-    ]
-    return f"{len(mobile) - len(bad)} of {len(mobile)} points", FAILS if bad else HOLDS
+    # Without a drain the runs leave requests pending, so that starvation is not judged here.
+    mobile = [cell for cell in found.cells if cell.experiment.endswith(MOBILE)]
+    return _all_ok(found, mobile, ("safety", "conservation", "order"))
 
 
 def _generalises(found: Measured, experiment: str, other: str) -> tuple[str, str]:

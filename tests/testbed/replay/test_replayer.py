@@ -21,6 +21,7 @@ from testbed.experiments.runner import run
 from testbed.replay.replayer import NodeReplay, replay
 from testbed.scenario.loader import loads
 from tests.testbed.tiny import is_one_line, only_run, tiny
+from tests.testbed.token_ring import TokenRing
 
 Invoke = Callable[..., tuple[int, str, str]]
 Event = dict[str, Any]
@@ -184,6 +185,34 @@ def test_the_state_in_a_cluster_is_that_of_its_agent(invoke: Invoke, tmp_path: P
     code, out, _ = invoke(path, "--node", 4)
     assert code == 0
     assert re.search(r"recv Request from [35] \(origin=[02]\)", out)
+
+
+DEMANDING = """\
+  rate: [0.2, 0.1, 0.1, 0, 0.2]
+  units: {weights: {1: 3, 4: 1}}
+  priority: {uniform: [0, 9]}
+  deadline: {uniform: [2, 20]}
+  requests:
+    - {node: 0, at: 0}
+    - {node: 3, at: 30, units: 4, priority: 12, deadline: 1.5, cs_time: 3}
+"""
+
+
+def test_demands_are_replayed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An agent is given the demand of each request again: units, priority and deadline, drawn or by script."""
+    monkeypatch.setitem(ALGORITHMS, "ring", TokenRing)
+    keys = {"algorithm": "{name: ring, k: 4}", "workload": f"\n{DEMANDING.rstrip()}", "duration": "100"}
+    path = run(loads(tiny(MORE + "delays: {hop: 0.25}\n", **keys)), tmp_path).path
+    replays = replay_all(path)
+    assert_as_recorded(replays)
+    logged = [one for one in events_of(path) if one["kind"] == "request"]
+    for done in replays:
+        given = [step.given.demand for step in done.steps if step.given.kind == "request"]
+        own = [one for one in logged if one["node"] == done.node]
+        assert given == [Demand(one["units"], one["priority"], one["deadline"]) for one in own]
+    assert {one["units"] for one in logged} == {1, 4}
+    scripted = [step.given.demand for step in replays[3].steps if step.given.kind == "request"]
+    assert scripted == [Demand(4, 12, 31_500_000_000)]
 
 
 class Dicing(ReverseLink):

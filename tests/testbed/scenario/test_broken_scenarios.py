@@ -80,6 +80,11 @@ def expecting(what: str, line: str) -> str:
     return tiny(f"expect:\n  {what}:\n    {line}\n")
 
 
+def scripted(request: str, more: str = "", **changes: str | None) -> str:
+    """The scenario with a script of one request, in line 7."""
+    return tiny(more, workload=f"\n  requests:\n    - {{{request}}}", **changes)
+
+
 UNKNOWN_KEYS = {
     "top level": Broken(tiny("durration: 3\n"), 7, "durration", "unknown key", "one of name,", "duration"),
     "other case": Broken(tiny("Seed: 3\n"), 7, "Seed", "unknown key", "one of name,", "seed"),
@@ -290,6 +295,111 @@ CONTRADICTIONS = {
     ),
 }  # fmt: skip
 
+UNITS = "a whole number from 1, {uniform: [low, high]} or {weights: {1: 3, 2: 1}}"
+PRIORITY = (
+    "a whole number up to 1e+09, a list with one for every node, {uniform: [low, high]}, deadline or fewest-first"
+)
+RATE = "0, a number from 1e-09 to 1e+09, or a list with one for every node"
+
+
+def load(keys: str, key: str, found: str, allowed: str) -> Broken:
+    """A workload with a wrong value."""
+    return Broken(
+        tiny(workload=f"{{rate: 1, {keys}}}", algorithm="{name: krl, k: 3}"), 5, f"workload.{key}", found, allowed
+    )
+
+
+def rate(value: str, found: str, allowed: str) -> Broken:
+    """A workload with a wrong rate."""
+    return Broken(tiny(workload=f"{{rate: {value}}}"), 5, "workload.rate", found, allowed)
+
+
+DEMANDS = {
+    "units of zero": load("units: 0", "units", "0", UNITS),
+    "units as text": load("units: two", "units", "'two'", UNITS),
+    "half a unit": load("units: 1.5", "units", "1.5", UNITS),
+    "bool for units": load("units: true", "units", "True", UNITS),
+    "more units than there are": load("units: 4", "units", "4", "at most 3, which is all that krl has to give"),
+    "more units than there are, at most": load("units: {uniform: [1, 4]}", "units", "4", "at most 3, which is all"),
+    "more units than there are, seldom": load("units: {weights: {1: 9, 5: 1}}", "units", "5", "at most 3, which is"),
+    "units from zero": load("units: {uniform: [0, 2]}", "units", "{'uniform': [0, 2]}", UNITS),
+    "units from high to low": load("units: {uniform: [3, 2]}", "units", "{'uniform': [3, 2]}", UNITS),
+    "a range of one end": load("units: {uniform: [3]}", "units", "{'uniform': [3]}", UNITS),
+    "no weights": load("units: {weights: {}}", "units", "{'weights': {}}", UNITS),
+    "weights that sum to nothing": load(
+        "units: {weights: {1: 0, 2: 0}}", "units", "{'weights': {'1': 0, '2': 0}}", UNITS
+    ),
+    "a negative weight": load("units: {weights: {1: 2, 2: -1}}", "units", "{'weights': {'1': 2, '2': -1}}", UNITS),
+    "a weight that is no number": load("units: {weights: {1: x}}", "units", "{'weights': {'1': 'x'}}", UNITS),
+    "bool for a weight": load("units: {weights: {1: true}}", "units", "{'weights': {'1': True}}", UNITS),
+    "weight of no units": load("units: {weights: {0: 1}}", "units", "{'weights': {'0': 1}}", UNITS),
+    "weight of half a unit": load("units: {weights: {0.5: 1}}", "units", "{'weights': {'0.5': 1}}", UNITS),
+    "weight of one number twice": load("units: {weights: {1: 1, 01: 2}}", "units", "", UNITS),
+    "weights as a list": load("units: {weights: [1, 2]}", "units", "{'weights': [1, 2]}", UNITS),
+    "two choices of units": load("units: {uniform: [1, 2], weights: {1: 1}}", "units", "", UNITS),
+    "unknown choice of units": load("units: {normal: 2}", "units", "{'normal': 2}", UNITS),
+    "priority as text": load("priority: high", "priority", "'high'", PRIORITY),
+    "priority that is too great": load("priority: 1000000001", "priority", "1000000001", PRIORITY),
+    "priorities from high to low": load("priority: {uniform: [3, 1]}", "priority", "{'uniform': [3, 1]}", PRIORITY),
+    "priority with a fraction": load("priority: 0.5", "priority", "0.5", PRIORITY),
+    "no priorities": load("priority: []", "priority", "[]", PRIORITY),
+    "priorities for other nodes": load("priority: [1, 2]", "priority", "2 values", "one for each of 5 nodes"),
+    "priority by a deadline that is not there": load(
+        "priority: deadline", "priority", "deadline", "with workload.deadline, the time that a request has"
+    ),
+    "negative deadline": load("deadline: -1", "deadline", "-1", DURATION),
+    "rates for other nodes": rate("[1, 2]", "2 values", "one for each of 5 nodes"),
+    "rates of zero for other nodes": rate("[0, 0]", "2 values", "one for each of 5 nodes"),
+    "rates of zero": rate("[0, 0, 0, 0, 0]", "0", "more than 0 for some node, or a script of requests"),
+    "no rates": rate("[]", "[]", RATE),
+    "a negative rate of one": rate("[1, 1, 1, 1, -1]", "[1, 1, 1, 1, -1]", RATE),
+    "a rate that is too small": rate("1e-10", "1e-10", RATE),
+    "neither rate nor script": rate("null", "nothing", "requests per time unit, or workload.requests"),
+    "an empty script": Broken(tiny(workload="{requests: []}"), 5, "workload.rate", "nothing", "requests per time unit"),
+    "negative patience": Broken(tiny("patience: -1\n"), 7, "patience", "-1", "at least 0"),
+    "negative grace": Broken(tiny("grace: -1\n"), 7, "grace", "-1", "at least 0"),
+    "negative lag": Broken(
+        tiny(topology="{kind: random, connectivity: 1, max_lag: -1}"), 4, "topology.max_lag", "-1", "at least 0"
+    ),
+}
+SCRIPTS = {
+    "unknown key": Broken(
+        scripted("node: 1, at: 1, unit: 1"), 7, "workload.requests.0.unit", "unknown key", "one of node, at,", "units"
+    ),
+    "no time": Broken(scripted("node: 1"), 7, "workload.requests.0.at", "nothing", REQUIRED),
+    "no node": Broken(scripted("at: 1"), 7, "workload.requests.0.node", "nothing", REQUIRED),
+    "a node that does not exist": Broken(
+        scripted("node: 5, at: 1"), 7, "workload.requests.0.node", "5", "a node of 0..4"
+    ),
+    "after the end": Broken(
+        scripted("node: 1, at: 50.5"), 7, "workload.requests.0.at", "50.5", "at most duration, 50"
+    ),
+    "before the start": Broken(scripted("node: 1, at: -1"), 7, "workload.requests.0.at", "-1", "at least 0"),
+    "before the load over radio links": Broken(
+        scripted("node: 1, at: 4", "links: radio\nwarmup: 5\n"), 7, "workload.requests.0.at", "4",
+        "at least warmup, 5: over radio links the load starts then",
+    ),
+    "units of zero": Broken(scripted("node: 1, at: 1, units: 0"), 7, "workload.requests.0.units", "0", "at least 1"),
+    "more units than there are": Broken(
+        scripted("node: 1, at: 1, units: 3", algorithm="{name: krl, k: 2}"), 7, "workload.requests.0.units", "3",
+        "at most 2, which is all that krl has to give",
+    ),
+    "negative critical section": Broken(
+        scripted("node: 1, at: 1, cs_time: -1"), 7, "workload.requests.0.cs_time", "-1", "at least 0"
+    ),
+    "critical section that is drawn": Broken(
+        scripted("node: 1, at: 1, cs_time: {uniform: [1, 2]}"), 7, "workload.requests.0.cs_time",
+        "{'uniform': [1, 2]}", NUMBER,
+    ),
+    "priority that is drawn": Broken(
+        scripted("node: 1, at: 1, priority: deadline"), 7, "workload.requests.0.priority", "'deadline'", WHOLE
+    ),
+    "more entries than requests": Broken(
+        scripted("node: 1, at: 1", "entries: 2\n", duration=None), 8, "entries", "2",
+        "at most the number of scripted requests, 1: no node asks of itself",
+    ),
+}  # fmt: skip
+
 YAML_TRICKS = {
     "same key twice": Broken(tiny("nodes: 6\n"), 7, "nodes", "the same key a second time", "each key once"),
     "same nested key twice": Broken(
@@ -318,6 +428,8 @@ ALL = {
         ("wrong value", WRONG_VALUES),
         ("missing", MISSING),
         ("contradiction", CONTRADICTIONS),
+        ("demand", DEMANDS),
+        ("script", SCRIPTS),
         ("yaml", YAML_TRICKS),
     )
     for name, broken in table.items()

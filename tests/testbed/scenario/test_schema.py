@@ -65,6 +65,30 @@ def test_sections_are_written_out(topology: str, section: type[Section]) -> None
         tiny(topology="{kind: explicit, links: [[0, 1], [1, 2]]}"),
         tiny("delays: {hop: {uniform: [0.5, 1.5]}, send: 1e-9, receive: 0.1}\n"),
         tiny(workload="{rate: 1e6, cs_time: {exponential: 2}, priority: -3}"),
+        *(
+            tiny(algorithm="{name: krl, k: 3}", workload=f"{{rate: 1, {keys}}}")
+            for keys in (
+                "units: 2",
+                "units: {uniform: [1, 3]}",
+                "units: {uniform: [2, 2]}",
+                "units: {weights: {1: 3, 2: 0.5}}",
+                "units: {weights: {3: 2, 1: 2}}",
+                "units: {weights: {1: 1, 2: 1}}",
+                "units: {weights: {2: 7}}",
+                "units: {weights: {1: 0, 2: 7, 3: 1}}",
+                "priority: [5, 4, 3, 2, 1]",
+                "priority: [1, 1, 1, 1, 1]",
+                "priority: {uniform: [-3, 3]}",
+                "priority: fewest-first",
+                "priority: deadline, deadline: 5",
+                "deadline: {exponential: 5}",
+            )
+        ),
+        tiny(workload="{rate: [0, 1, 0.5, 1e-9, 1e9]}"),
+        tiny(workload="{rate: 0, requests: [{node: 1, at: 2.5}, {node: 0, at: 0, units: 1, priority: -3}]}"),
+        tiny(workload="{requests: [{node: 4, at: 50, deadline: 2.5, cs_time: 0}]}"),
+        tiny("entries: 1\n", duration=None, workload="{requests: [{node: 4, at: 50}]}"),
+        tiny("patience: 5\ngrace: 0\n", topology="{kind: random, connectivity: 0.7, max_lag: 0}"),
         tiny("faults: [{at: 1, kind: crash, holder: true}, {at: 2, kind: heal}, {at: 3, kind: cut, group: [1, 2]}]\n"),
         tiny("expect: {checks: {safety: ok, order: not checked}, metrics: {waiting_time: {p95: {max: 1e6}}}}\n"),
         tiny(f"seed: {2**32}\nrepeat: 3\ntrace: events\nwarmup: 1\n"),
@@ -110,6 +134,32 @@ def test_exponents_are_numbers() -> None:
     scenario = loads(tiny(workload="{rate: 1e-3}", duration="1e3"))
     assert scenario.workload.rate == 0.001
     assert scenario.duration == 1000.0
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("units: {weights: {2: 5}}", "units: 2"),
+        ("units: {weights: {3: 0, 2: 5}}", "units: 2"),
+        ("units: {uniform: [2, 2]}", "units: 2"),
+        ("units: {weights: {2: 1, 1: 1}}", "units: {uniform: [1, 2]}"),
+        ("units: {weights: {3: 1, 1: 2}}", "units: {weights: {1: 2, 3: 1}}"),
+    ],
+)
+def test_units_that_mean_the_same_are_the_same(written: str, meant: str) -> None:
+    """However the choice is written, the same numbers are drawn."""
+    one, other = (
+        loads(tiny(algorithm="{name: krl, k: 3}", workload=f"{{rate: 1, {keys}}}")) for keys in (written, meant)
+    )
+    assert one == other
+
+
+def test_weights_are_read_by_their_numbers() -> None:
+    """The keys of a mapping are text in the file, and numbers of units here."""
+    units = loads(
+        tiny(algorithm="{name: krl, k: 3}", workload="{rate: 1, units: {weights: {1: 3, 3: 1}}}")
+    ).workload.units
+    assert (units.values, units.weights) == ((1, 3), (3.0, 1.0))
 
 
 def test_scenario_cannot_be_changed() -> None:

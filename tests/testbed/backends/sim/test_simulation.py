@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pytest
 
@@ -9,8 +10,10 @@ from agents.contract import TICKS, WAITING
 from agents.message import Message
 from agents.rl import ReverseLink
 from testbed.network.graph import Graph
+from testbed.runtime.message_counts import MessageClass
 from tests.agents.rl_variants import registered
 from tests.testbed.simulate import ALL_OK, prepare, simulate
+from tests.testbed.token_ring import Pass, TokenRing
 
 MOBILE = {"kind": "random", "connectivity": 0.3, "link_change_rate": 0.2}
 PAIR = {"nodes": 2, "topology": "complete"}
@@ -105,9 +108,36 @@ def test_a_busy_link_falls_when_it_is_empty_and_says_how_late():
     assert run.verdicts["order"] == "ok", "which fails if a link falls with messages on it"
 
 
+def test_with_a_greatest_lag_messages_come_back():
+    """A link falls when it has been kept for `max_lag`, and what is still in transit comes back to its sender."""
+    mobile = {**MOBILE, "max_lag": 0.5}
+    run = simulate(topology=mobile, workload={"rate": 1.0}, duration=500.0, delays={"hop": 3}, algorithm="krl")
+    lags = {event["lag"] for event in run.diary.of("link_down")}
+    assert max(lags) == TICKS // 2
+    returned = run.diary.of("return")
+    assert {event["units"] for event in returned} == {0, 1}, "tokens among them"
+    falls = {(event["t"], event["node"], event["peer"]) for event in run.diary.of("link_down")}
+    assert {(event["t"], event["node"], event["peer"]) for event in returned} <= falls
+    assert not run.diary.of("lost")
+    assert run.verdicts == ALL_OK
+
+
+def test_without_a_lag_a_link_falls_at_once():
+    """With `max_lag: 0`, as where nodes move."""
+    run = simulate(topology={**MOBILE, "max_lag": 0}, workload={"rate": 1.0}, delays={"hop": 3}, algorithm="krl")
+    assert {event["lag"] for event in run.diary.of("link_down")} == {0}
+    assert run.diary.of("return")
+    assert run.verdicts == ALL_OK
+
+
+def test_the_greatest_lag_does_not_change_the_link_changes():
+    """The same links are to fall and form at the same times."""
+    assert planned_changes(topology={**MOBILE, "max_lag": 0}, algorithm="krl") == planned_changes(algorithm="krl")
+
+
 def planned_changes(**keys) -> list[tuple]:
     """Every link change as it is drawn, with its time."""
-    run = prepare(topology=MOBILE, **keys)
+    run = prepare(**{"topology": MOBILE, **keys})
     links, drawn = run.simulation.links, []
     up, down = links.up, links.down
     links.up = lambda a, b: (drawn.append((run.simulation.now, "up", a, b)), up(a, b))
@@ -148,6 +178,22 @@ class Recipient:
 
     def receive(self, posts) -> None:
         self.arrivals += [(self.simulation.now / TICKS, channel.target, number) for channel, _, number, _ in posts]
+
+
+@pytest.mark.parametrize("processor", ["fifo", "send-first", "none"])
+@pytest.mark.parametrize("algorithm", ["krlf", "hk"])
+def test_messages_come_back_in_the_order_in_which_they_were_sent(processor, algorithm):
+    """Also where some wait for the receiver's processor and later ones are still in transit."""
+    delays = {"hop": {"uniform": [0.1, 2.0]}, "send": 0.1, "receive": 0.3, "processor": processor}
+    mobile = {**MOBILE, "link_change_rate": 1.0, "max_lag": 0.2}
+    run = simulate(topology=mobile, delays=delays, workload={"rate": 1.0}, algorithm={"name": algorithm, "k": 2})
+    latest = {}
+    returned = run.diary.of("return")
+    for event in returned:
+        key = (event["t"], event["node"], event["peer"])
+        assert event["id"] > latest.get(key, 0)
+        latest[key] = event["id"]
+    assert len(returned) > 20
 
 
 def arrivals(processor: str, *sent: tuple[int, int, int], later: Sequence[tuple[float, int, int, int]] = ()):
@@ -244,6 +290,95 @@ def test_a_run_whose_token_is_lost_ends_at_once():
     assert run.audit.metrics()["messages_cut_off"] > 0
     assert {event["component_units"] for event in run.diary.of("pending")} == {0}
     assert run.details["starvation"] == "excused: 10 (component holds no unit)"
+
+
+class DoubledToken(TokenRing):
+    """Passes a token that carries no unit on to both of its neighbours in the ring."""
+
+    def on_timer(self, name: str) -> None:
+        if self.free == 0:
+            self.send((self.node - 1) % 4, Pass(0))
+        super().on_timer(name)
+
+
+ALL_TAKEN = {"cs_time": 100.0, "requests": [{"node": 0, "at": 1.0, "units": 2}, {"node": 2, "at": 2.0}]}
+"""Node 0 takes both units for 100 time units, so the token goes round without any; node 2 waits."""
+
+
+def ring(fault: dict | None = None, agent: type[TokenRing] = TokenRing):
+    """Four nodes in a ring share two units by a token; node 0 has taken both when there is a fault."""
+    with registered(agent, "raymond-k"):
+        return simulate(
+            algorithm={"name": "raymond-k", "k": 2},
+            nodes=4,
+            topology="complete",
+            workload=ALL_TAKEN,
+            duration=60.0,
+            faults=[fault] if fault else [],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Perhaps(Message):
+    """Carries a token or none, and never a unit."""
+
+    is_token: bool
+
+    @property
+    def tokens(self) -> int:
+        return int(self.is_token)
+
+
+def test_messages_that_differ_in_tokens_are_looked_at_one_by_one():
+    """They are not only counted, though all have the same size and carry no unit."""
+    kind = MessageClass(Perhaps, TokenRing)
+    assert (kind.plain, kind.watched) == (False, True)
+    assert (kind.units, kind.tokens) == (0, None)
+
+
+def test_a_token_goes_round_without_units():
+    """It is neither more nor fewer than one at any time, whatever it carries."""
+    run = ring()
+    assert run.verdicts == ALL_OK
+    carried = [(event["units"], event["tokens"]) for event in run.diary.of("send")]
+    assert set(carried) == {(0, 1), (2, 1), (1, 1)}, "none, then what node 0 gives back, then what node 2 leaves"
+    assert "1 of 1 tokens" in run.details["conservation"]
+
+
+def test_a_doubled_token_that_carries_nothing_fails_conservation():
+    """No unit is made, but two nodes may take units at the same time."""
+    run = ring(agent=DoubledToken)
+    assert run.verdicts["conservation"] == "failed"
+    assert "sends 0 units and 1 tokens" in run.audit.verdicts()["conservation"]["offenders"][0]
+
+
+def test_a_token_without_units_can_be_lost():
+    """`lose: holder` takes the next message that carries a token; the units are kept, and no node can enter."""
+    run = ring({"at": 20.0, "kind": "lose", "holder": True})
+    (lost,) = run.diary.of("lost")
+    assert (lost["units"], lost["tokens"], lost["why"]) == (0, 1, "fault")
+    assert run.details["conservation"].startswith("2 of 2 units kept, 0 of 1 tokens, 0 units and 1 tokens lost")
+    assert run.diary.of("partition")[-1]["cut_off"] == [0, 1, 2, 3]
+    assert run.details["starvation"] == "excused: 1 (component holds no unit)"
+
+
+def test_a_token_in_transit_without_units_is_in_reach():
+    """Node 3 crashes while the token is on its way from node 0 to node 1: no node is cut off from it then."""
+    departs = next(event["t"] for event in ring().diary.of("send") if event["node"] == 0 and event["t"] > 10)
+    run = ring({"at": departs + 0.5, "kind": "crash", "node": 3})
+    assert run.diary.of("crash")[0]["t"] == pytest.approx(departs + 0.5)
+    assert not [event for event in run.diary.of("partition") if event["t"] <= departs + 1]
+
+
+def test_the_holder_of_a_token_without_units_can_crash():
+    """`crash: holder` finds it by its token; node 0, which uses all units, goes on."""
+    run = ring({"at": 20.0, "kind": "crash", "holder": True})
+    (crash,) = run.diary.of("crash")
+    assert crash["node"] != 0
+    assert (crash["units"], crash["tokens"]) == (0, 1)
+    assert (
+        run.details["conservation"] == "2 of 2 units kept, 0 of 1 tokens, 0 units and 1 tokens lost to injected faults"
+    )
 
 
 def test_a_request_that_could_have_been_served_is_not_excused():

@@ -67,7 +67,8 @@ def test_claims_have_verdicts(quick):
     claims = quick.document["claims"]
     assert len(claims) == len(CLAIMS)
     verdicts = {claim["claim"]: claim["verdict"] for claim in claims}
-    assert verdicts["Raymond's messages are between 2N - K - 1 = 56 and 2(N - 1) = 58"] == "holds"
+    (raymond,) = [claim for claim in verdicts if claim.startswith("Raymond's messages are between 2N - K - 1 = 56")]
+    assert verdicts[raymond] == "holds"
     assert verdicts["at a load of 1 the last-seen token takes fewer messages than a random one"] == "holds"
     assert verdicts["at a load of 1 the messages of BV, random have 9 words, within 10%"] == "DOES NOT HOLD"
     assert verdicts["in 3 clusters Raymond sends fewer messages than in one system, at every load"] == "holds"
