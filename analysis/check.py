@@ -15,6 +15,8 @@ from analysis.listener import Listener
 
 OK, FAILED, NOT_CHECKED, NOT_APPLICABLE = "ok", "failed", "not checked", "not applicable"
 MAX_OFFENDERS = 5
+PERMISSIONS = "permissions"
+"""What an algorithm shares whose nodes hold nothing."""
 
 
 @dataclass

@@ -6,7 +6,7 @@ we use for it. "BV" alone is BV with the last-seen token, the better of the pape
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -34,12 +34,11 @@ from testbed.experiments.reproduce.bv_cells import (
 from testbed.experiments.reproduce.claims import (
     FAILS,
     HOLDS,
-    NOT_JUDGED,
     UNDECIDED,
     Bounds,
     Claim,
+    ClaimList,
     Interval,
-    NotMeasured,
     all_of,
     most_of,
 )
@@ -49,32 +48,12 @@ LOW, HIGH = 0.01, 1.0
 CLOSE = 0.10  # "close to", "about", "approximately": within this share
 SAME = 0.05  # "same", "practically the same", "equally well", "converged": within this share
 
-Judge = Callable[[Measured], tuple[str, str]]
-"""Takes what was found; returns what was measured, in words, and the verdict."""
-CLAIMS: list[tuple[str, str, Judge]] = []
-"""Each claim in our words, the paper's sentence, and what judges it, in the order of the paper."""
+CLAIMS = ClaimList[Measured]()
 
 
 def claims_of(found: Measured) -> list[Claim]:
     """All claims, in the order of the paper."""
-    return [_judged(found, *claim) for claim in CLAIMS]
-
-
-def _judged(found: Measured, claim: str, paper: str, judge: Judge) -> Claim:
-    try:
-        return Claim(claim, paper, *judge(found))
-    except NotMeasured as error:
-        return Claim(claim, paper, str(error), NOT_JUDGED)
-
-
-def _claim(claim: str, paper: str) -> Callable[[Judge], Judge]:
-    """Add a claim to the list."""
-
-    def add(judge: Judge) -> Judge:
-        CLAIMS.append((claim, paper, judge))
-        return judge
-
-    return add
+    return CLAIMS.judged(found)
 
 
 class At(NamedTuple):
@@ -129,7 +108,7 @@ def _empty_queues(found: Measured, rate: float) -> list[Interval]:
     ]
 
 
-@_claim(
+@CLAIMS.add(
     "at a load of 0.01 more than half of all exits find the queue of the token empty",
     "Under light load [...] there is a good chance that the token-queue will be empty",
 )
@@ -140,7 +119,7 @@ def _empty_at_light_load(found: Measured) -> tuple[str, str]:
     )
 
 
-@_claim(
+@CLAIMS.add(
     "at a load of 1 fewer than half of them do",
     "Under high load, there is a good chance that the token-queue is not empty",
 )
@@ -165,7 +144,7 @@ def _informs(found: Measured, metric: str) -> tuple[str, str]:
     return f"{words} ({series}, v = {v}, load {best.rate:g})", some
 
 
-@_claim(
+@CLAIMS.add(
     "with v = 1, 2 or 4 BV sends fewer messages than with v = 0 at some load, INFORMs included",
     "The net effect could be a reduction in the average number of messages required per CS entry",
 )
@@ -173,7 +152,7 @@ def _informs_save_messages(found: Measured) -> tuple[str, str]:
     return _informs(found, MESSAGES)
 
 
-@_claim(
+@CLAIMS.add(
     "with v = 1, 2 or 4 BV waits less than with v = 0 at some load",
     "we believe that INFORM messages may be useful to reduce [...] possibly, synchronization delay",
 )
@@ -186,7 +165,7 @@ def _queueing(found: Measured, metric: str) -> list[At]:
     return _ratios(found, metric, BVCell(LAST_SEEN, LOW, v=0, k=1), BVCell(NAIMI_TREHEL, LOW, k=1))
 
 
-@_claim(
+@CLAIMS.add(
     "with one token and v = 0 BV sends fewer messages than Naimi and Trehel's algorithm, at every load",
     "Hence, unnecessary message transmission is avoided. This reduces the average number of message",
 )
@@ -195,7 +174,7 @@ def _queues_save_messages(found: Measured) -> tuple[str, str]:
     return f"ratio {_listed(ratios)}", _every(ratios, BELOW_ONE)
 
 
-@_claim("and its messages are larger", "at the cost of an increase in the message size")
+@CLAIMS.add("and its messages are larger", "at the cost of an increase in the message size")
 def _queues_cost_words(found: Measured) -> tuple[str, str]:
     ratios = _queueing(found, WORDS)
     return f"ratio {_listed(ratios)}", _every(ratios, Bounds(low=1.0))
@@ -204,7 +183,7 @@ def _queues_cost_words(found: Measured) -> tuple[str, str]:
 # -- section 4: time to enter ------------------------------------------------------------------------------------------
 
 
-@_claim(
+@CLAIMS.add(
     "BV waits less than each of the three others, at more than half of the loads",
     "Our algorithm performed better than other algorithms for most values of λ",
 )
@@ -213,7 +192,7 @@ def _waits_less(found: Measured) -> tuple[str, str]:
     return words, most_of(verdicts)
 
 
-@_claim(
+@CLAIMS.add(
     "the last-seen token saves at most 15 % of the waiting time of a random one, and never costs any",
     "The heuristic has improved the performance by only a small amount",
 )
@@ -222,7 +201,7 @@ def _heuristic_is_small(found: Measured) -> tuple[str, str]:
     return f"ratio {_listed(ratios)}", _every(ratios, Bounds(0.85, 1.0))
 
 
-@_claim(
+@CLAIMS.add(
     "every algorithm waits longer at a load of 0.3 than at 0.01",
     "As λ increases [...] the curves show a steady rise initially",
 )
@@ -233,7 +212,7 @@ def _rises(found: Measured) -> tuple[str, str]:
     return f"ratio: {words}", all_of(Bounds(low=1.0).verdict(ratio) for ratio in ratios.values())
 
 
-@_claim(
+@CLAIMS.add(
     "from a load of 0.5 to 1 no waiting time changes by more than 15 %",
     "The curves gradually flatten out for greater values of λ",
 )
@@ -249,7 +228,7 @@ def _raymond_without(found: Measured, rate: float) -> Interval:
     return found.ratio(WAITING, BVCell(RAYMOND, rate, NO_PROCESSING), BVCell(LAST_SEEN, rate, NO_PROCESSING))
 
 
-@_claim(
+@CLAIMS.add(
     "with T_s = 0, Raymond waits less than BV at a load of 0.01",
     "here Raymond's algorithm performs better than us for small λ",
 )
@@ -258,13 +237,15 @@ def _raymond_is_better_at_low_load(found: Measured) -> tuple[str, str]:
     return f"{ratio} of BV's waiting time", BELOW_ONE.verdict(ratio)
 
 
-@_claim(f"with T_s = 0, Raymond waits as long as BV at a load of 1, within {SAME:.0%}", "and equally well for large λ")
+@CLAIMS.add(
+    f"with T_s = 0, Raymond waits as long as BV at a load of 1, within {SAME:.0%}", "and equally well for large λ"
+)
 def _raymond_is_equal_at_high_load(found: Measured) -> tuple[str, str]:
     ratio = _raymond_without(found, HIGH)
     return f"{ratio} of BV's waiting time", _near(1.0, SAME).verdict(ratio)
 
 
-@_claim(
+@CLAIMS.add(
     "with T_s = 0.1, Raymond waits longer than BV, at every load",
     "Raymond's algorithm performs well when T_s = 0, but performs poorly with the realistic assumption that T_s ≠ 0",
 )
@@ -273,7 +254,7 @@ def _raymond_is_poor(found: Measured) -> tuple[str, str]:
     return f"ratio {_listed(ratios)}", _every(ratios, Bounds(low=1.0))
 
 
-@_claim(
+@CLAIMS.add(
     "Makki's algorithm waits longest, at every load, with and without processing costs",
     "The time to enter the critical section is maximum for Makki's algorithm",
 )
@@ -289,7 +270,7 @@ def _makki_waits_longest(found: Measured) -> tuple[str, str]:
     return f"shorter: {', '.join(shorter)}" if shorter else f"longest at {len(verdicts)} points", all_of(verdicts)
 
 
-@_claim(
+@CLAIMS.add(
     f"at a load of 1 and T_t = 1, Makki's waiting time is that of one token that visits all {NODES} nodes, "
     f"within {CLOSE:.0%}",
     "This causes the system to behave similar to a system with a single token",
@@ -302,7 +283,7 @@ def _makki_is_one_token(found: Measured) -> tuple[str, str]:
 # -- section 4: messages -----------------------------------------------------------------------------------------------
 
 
-@_claim(
+@CLAIMS.add(
     "BV sends fewer messages than each of the three others, at more than half of the loads",
     "Our algorithm requires smaller number of messages compared to the other algorithms, for most values of λ",
 )
@@ -311,7 +292,7 @@ def _sends_less(found: Measured) -> tuple[str, str]:
     return words, most_of(verdicts)
 
 
-@_claim(
+@CLAIMS.add(
     "at a load of 1 the last-seen token takes fewer messages than a random one",
     "Applying the heuristics for choosing a token has reduced the number of messages at high load",
 )
@@ -325,7 +306,7 @@ def _messages(found: Measured, series: str) -> list[At]:
     return [At(rate, found.interval(MESSAGES, BVCell(series, rate))) for rate in rates]
 
 
-@_claim(
+@CLAIMS.add(
     f"Raymond's messages are between 2N - K - 1 = {2 * NODES - K - 1} and 2(N - 1) = {2 * (NODES - 1)}, with 0.3 more "
     "allowed for requests that are unanswered at the end",
     "a lower bound of 2N - K - 1 [...] and an upper bound of 2 (N - 1) [...] Our simulation results agree",
@@ -335,7 +316,7 @@ def _raymond_bounds(found: Measured) -> tuple[str, str]:
     return _listed(points), _every(points, Bounds(2 * NODES - K - 1, 2 * (NODES - 1) + 0.3))
 
 
-@_claim(
+@CLAIMS.add(
     f"Srimani and Reddy's messages are within {CLOSE:.0%} of N - 1 = {NODES - 1}",
     "the average number of messages per critical section entry is close to (N - 1)",
 )
@@ -344,7 +325,7 @@ def _srimani_messages(found: Measured) -> tuple[str, str]:
     return _listed(points), _every(points, _near(NODES - 1, CLOSE))
 
 
-@_claim(
+@CLAIMS.add(
     "at a load of 0.01 Makki's algorithm sends at least three times as many messages as at 1",
     "For Makki's algorithm at low load, the number of messages required is quite large",
 )
@@ -353,14 +334,16 @@ def _makki_is_costly(found: Measured) -> tuple[str, str]:
     return f"{ratio} times as many", Bounds(low=3.0).verdict(ratio)
 
 
-@_claim("from load to load it sends fewer", "The number of messages required becomes smaller with increasing λ")
+@CLAIMS.add("from load to load it sends fewer", "The number of messages required becomes smaller with increasing λ")
 def _makki_falls(found: Measured) -> tuple[str, str]:
     rates = found.rates(BVCell(MAKKI, LOW))
     steps = [found.ratio(MESSAGES, BVCell(MAKKI, higher), BVCell(MAKKI, lower)) for lower, higher in pairwise(rates)]
     return _listed(_messages(found, MAKKI)), all_of(BELOW_ONE.verdict(step) for step in steps)
 
 
-@_claim(f"at a load of 1 it sends three, within {SAME:.0%}", "with only three messages being required at heavy load")
+@CLAIMS.add(
+    f"at a load of 1 it sends three, within {SAME:.0%}", "with only three messages being required at heavy load"
+)
 def _makki_sends_three(found: Measured) -> tuple[str, str]:
     messages = found.interval(MESSAGES, BVCell(MAKKI, HIGH))
     return f"{messages} messages", _near(3, SAME).verdict(messages)
@@ -380,7 +363,7 @@ for _setting in (LONG_CS, LESS_PROCESSING, NO_PROCESSING):
     def _as_many_messages(found: Measured, setting: Setting = _setting) -> tuple[str, str]:
         return _same_messages(found, setting)
 
-    _claim(
+    CLAIMS.add(
         f"with {_setting} every algorithm sends as many messages, within {SAME:.0%}",
         "the number of messages is practically the same for all the cases",
     )(_as_many_messages)
@@ -389,7 +372,7 @@ for _setting in (LONG_CS, LESS_PROCESSING, NO_PROCESSING):
 # -- section 4: words --------------------------------------------------------------------------------------------------
 
 
-@_claim(
+@CLAIMS.add(
     f"BV's words per message with both choices of the token are the same, within {SAME:.0%}",
     "The average information for our algorithm is same with and without the heuristic",
 )
@@ -404,14 +387,14 @@ for _series, _words in ((LAST_SEEN, 9.0), (RANDOM, 9.0), (RAYMOND, 4.0), (SRIMAN
         measured = found.interval(WORDS, BVCell(series, HIGH))
         return f"{measured} words", _near(words, CLOSE).verdict(measured)
 
-    _claim(
+    CLAIMS.add(
         f"at a load of 1 the messages of {_series} have {_words:g} words, within {CLOSE:.0%}",
         "When λ = 1, the average information is about 9 words for our algorithm, 4 words for Raymond's algorithm, "
         "6.5 words for Srimani's algorithm, and 8 words for Makki's algorithm",
     )(_words_at_high_load)
 
 
-@_claim(
+@CLAIMS.add(
     "at a load of 1 BV's messages are 1.5 to 2 times as large as those of each of the others",
     "For our algorithms the average message size is about 1.5 to 2 times larger than the other algorithms",
 )
@@ -421,7 +404,7 @@ def _larger_messages(found: Measured) -> tuple[str, str]:
     return words, all_of(Bounds(1.5, 2.0).verdict(ratio) for ratio in ratios.values())
 
 
-@_claim(
+@CLAIMS.add(
     f"with four times as many entries BV's waiting time and messages change by less than {SAME:.0%}",
     "we observed that the results of the simulation converged by 5000 entries",
 )
@@ -449,7 +432,7 @@ for _series in OTHERS:
             ratios = _clustered(found, metric, series)
             return f"ratio {_listed(ratios)}", _every(ratios, BELOW_ONE)
 
-        _claim(
+        CLAIMS.add(
             f"in {K} clusters {_series} {_what} than in one system, at every load",
             "surprisingly, the partioning approach performs quite well for the three previous algorithms",
         )(_clusters_do_well)
@@ -461,13 +444,13 @@ for _series in BOTH:
             ratios = _clustered(found, metric, series)
             return f"ratio {_listed(ratios)}", _every(ratios, Bounds(low=1.0))
 
-        _claim(
+        CLAIMS.add(
             f"in {K} clusters {_series} {_what} than in one system, at any load",
             "For our algorithm, partitioning approach does not perform better than the K-mutual exclusion algorithm",
         )(_clusters_do_no_better)
 
 
-@_claim(
+@CLAIMS.add(
     f"in {K} clusters Srimani and Reddy's messages are within {CLOSE:.0%} of N/K - 1 = {NODES // K - 1}",
     "the number of messages per CS entry will reduce to approximately (N/K) - 1",
 )
@@ -475,7 +458,7 @@ def _srimani_in_clusters(found: Measured) -> tuple[str, str]:
     return _messages_in_clusters(found, SRIMANI, NODES / K - 1)
 
 
-@_claim(
+@CLAIMS.add(
     f"in {K} clusters Raymond's messages are within {CLOSE:.0%} of 2(N/K - 1) = {2 * (NODES // K - 1)}",
     "the average number can be reduced to approximately 2(N/K - 1) by using the partitioning scheme",
 )

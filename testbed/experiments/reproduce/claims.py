@@ -7,9 +7,9 @@ not hold if one is wholly outside, and otherwise it is undecided: more repetitio
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from analysis import stats
 from analysis.tables import Table, number
@@ -40,6 +40,41 @@ class Claim:
 
 class NotMeasured(Exception):
     """A point has no value, because all its repetitions were lost."""
+
+
+Found = TypeVar("Found")
+"""What a reproduction has measured."""
+Judge = Callable[[Found], tuple[str, str]]
+"""Takes what was found; returns what was measured, in words, and the verdict."""
+
+
+class ClaimList(Generic[Found]):
+    """The claims of a paper: each in our words, in the paper's, and with what judges it, in the order of the paper."""
+
+    def __init__(self) -> None:
+        self._claims: list[tuple[str, str, Judge[Found]]] = []
+
+    def __len__(self) -> int:
+        return len(self._claims)
+
+    def add(self, claim: str, paper: str) -> Callable[[Judge[Found]], Judge[Found]]:
+        """Decorates the function that judges a claim."""
+
+        def put(judge: Judge[Found]) -> Judge[Found]:
+            self._claims.append((claim, paper, judge))
+            return judge
+
+        return put
+
+    def judged(self, found: Found) -> list[Claim]:
+        """All claims with their verdicts; one whose points have no value is not judged."""
+        return [self._judged(found, *claim) for claim in self._claims]
+
+    def _judged(self, found: Found, claim: str, paper: str, judge: Judge[Found]) -> Claim:
+        try:
+            return Claim(claim, paper, *judge(found))
+        except NotMeasured as error:
+            return Claim(claim, paper, str(error), NOT_JUDGED)
 
 
 class Bounds(NamedTuple):

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from testbed.experiments.reproduce.claims import (
     FAILS,
     HOLDS,
-    NOT_JUDGED,
     UNDECIDED,
     Bounds,
     Claim,
+    ClaimList,
     Interval,
-    NotMeasured,
     all_of,
 )
 from testbed.experiments.reproduce.hk_cells import FIFO, HK, MOBILE, NO_AGING, STATIC, USUAL_THINK, HKCell, Measured
 
-Judge = Callable[[Measured], tuple[str, str]]
-"""Takes what was found; returns what was measured, in words, and the verdict."""
-CLAIMS: list[tuple[str, str, Judge]] = []
-"""Each claim in our words, the paper's sentence, and what judges it, in the order of the paper."""
+CLAIMS = ClaimList[Measured]()
 BY_ARRIVAL = f"{NO_AGING}, ties by arrival"
 NO_MORE, NO_FEWER = Bounds(high=0.0), Bounds(low=0.0)
 SERVED_WITHIN = 500.0
@@ -29,24 +23,7 @@ SERVED_WITHIN = 500.0
 
 def claims_of(found: Measured) -> list[Claim]:
     """All claims, in the order of the paper."""
-    return [_judged(found, *claim) for claim in CLAIMS]
-
-
-def _judged(found: Measured, claim: str, paper: str, judge: Judge) -> Claim:
-    try:
-        return Claim(claim, paper, *judge(found))
-    except NotMeasured as error:
-        return Claim(claim, paper, str(error), NOT_JUDGED)
-
-
-def _claim(claim: str, paper: str) -> Callable[[Judge], Judge]:
-    """Add a claim to the list."""
-
-    def add(judge: Judge) -> Judge:
-        CLAIMS.append((claim, paper, judge))
-        return judge
-
-    return add
+    return CLAIMS.judged(found)
 
 
 def _exactly(found: Measured, name: str, longest: float, mean: float) -> tuple[str, str]:
@@ -57,7 +34,7 @@ def _exactly(found: Measured, name: str, longest: float, mean: float) -> tuple[s
     return words, HOLDS if agrees else FAILS
 
 
-@_claim(
+@CLAIMS.add(
     "in the example hk lets b and c in at 12 and 14, and a at 103: the waits are 2, 98, 2 and 4",
     "The degree of concurrency will be increased if we allow nodes b and c to enter the CS without waiting for node a",
 )
@@ -65,7 +42,7 @@ def _introduction(found: Measured) -> tuple[str, str]:
     return _exactly(found, HK, 98.0, (2 + 98 + 2 + 4) / 4)
 
 
-@_claim(
+@CLAIMS.add(
     "in the example hk-fifo lets a in at 103, and then b and c at 114 and 116: the waits are 2, 98, 104 and 106",
     "node b and node c cannot enter the CS although the available resources can fulfill the requests",
 )
@@ -73,7 +50,7 @@ def _introduction_of_fifo(found: Measured) -> tuple[str, str]:
     return _exactly(found, FIFO, 106.0, (2 + 98 + 104 + 106) / 4)
 
 
-@_claim(
+@CLAIMS.add(
     "no run has more than k units in use, and none loses a unit",
     "No more than k resources can be accessed concurrently (Theorem 1)",
 )
@@ -92,7 +69,7 @@ def _all_ok(found: Measured, cells: list[HKCell], names: tuple[str, ...]) -> tup
     return f"{good} of {len(cells)} points", HOLDS if good == len(cells) else FAILS
 
 
-@_claim(
+@CLAIMS.add(
     "a burst of requests that are all known before the first entry is served in order of priority, every time",
     "the token will first be passed to the node with the highest priority (Theorem 2)",
 )
@@ -104,7 +81,7 @@ def _bursts(found: Measured) -> tuple[str, str]:
     return words, UNDECIDED if not values else HOLDS if ordered == len(values) else FAILS
 
 
-@_claim(
+@CLAIMS.add(
     "under load no node enters while a request of higher priority is pending",
     "the node with the highest priority will proceed first",
 )
@@ -124,7 +101,7 @@ for _aging, _what in (("exit", "as printed"), ("entry", "the default"), ("stamp"
     def _bounded(found: Measured, aging: str = _aging) -> tuple[str, str]:
         return _star(found, aging)
 
-    _claim(
+    CLAIMS.add(
         f"aging {_aging} ({_what}): no leaf of a star waits for more than {SERVED_WITHIN:g} time units, whatever its "
         "priority",
         "If a node enters the ES, then it eventually enters the CS (Theorem 3)",
@@ -141,7 +118,7 @@ def _against_fifo(found: Measured, metric: str, experiment: str, series: str, bo
     return ", ".join(words), all_of(verdicts)
 
 
-@_claim(
+@CLAIMS.add(
     "in a burst no fewer nodes are inside at a time than with hk-fifo",
     "the node requesting the fewest resources, the second fewest resources [...] will be in the CS one by one. Thus, "
     "the degree of the concurrency is maximized (Theorem 4)",
@@ -150,7 +127,7 @@ def _concurrent_in_a_burst(found: Measured) -> tuple[str, str]:
     return _against_fifo(found, "nodes_inside", "burst, units", NO_AGING, NO_FEWER)
 
 
-@_claim(
+@CLAIMS.add(
     "on average over time no fewer nodes are inside than with hk-fifo, at every load",
     "there should always be a maximum number of nodes in the CS concurrently (Theorem 4)",
 )
@@ -158,7 +135,7 @@ def _concurrent_on_average(found: Measured) -> tuple[str, str]:
     return _against_fifo(found, "nodes_inside", f"load, {STATIC}", BY_ARRIVAL, NO_FEWER)
 
 
-@_claim(
+@CLAIMS.add(
     "no more of the time than with hk-fifo a waiting demand would fit the units that are not in use, at every load",
     "the algorithm in [11] has the drawback of low concurrency",
 )
@@ -166,7 +143,7 @@ def _fits(found: Measured) -> tuple[str, str]:
     return _against_fifo(found, "idle_though_fitting", f"load, {STATIC}", BY_ARRIVAL, NO_MORE)
 
 
-@_claim(
+@CLAIMS.add(
     "it costs no more messages than hk-fifo, at every load",
     "(the paper does not say what it costs)",
 )
@@ -184,13 +161,13 @@ for _network in (STATIC, MOBILE):
             words.append(f"{mine.mean:.0%} against {base.mean:.0%} at {x:g}")
         return ", ".join(words), all_of(verdicts)
 
-    _claim(
+    CLAIMS.add(
         f"with the earliest deadline first, hk misses no more deadlines than hk-fifo, at every load ({_network})",
         "The HPFS criterion arises in real time systems where the tasks have to meet deadlines",
     )(_deadlines)
 
 
-@_claim(
+@CLAIMS.add(
     "with link changes, and links that break under messages, the checks of safety, conservation and order pass",
     "The proposed algorithm is sensitive to link forming and link breaking and thus is suitable for a MANET",
 )
@@ -215,7 +192,7 @@ def _generalises(found: Measured, experiment: str, other: str) -> tuple[str, str
     return ", ".join(words), all_of(verdicts)
 
 
-@_claim(
+@CLAIMS.add(
     "with h = k = 1 hk waits as long as RL, within 25 %",
     "If we choose both h and k to be 1, then the [...] algorithm becomes a mutual exclusion algorithm",
 )
@@ -223,7 +200,7 @@ def _one(found: Measured) -> tuple[str, str]:
     return _generalises(found, "k = 1, h = 1", "rl")
 
 
-@_claim(
+@CLAIMS.add(
     "with h = 1 and k = 3 hk waits as long as KRL, within 25 %",
     "If we choose h to be 1, then the h-out of-k mutual exclusion algorithm is a k-mutual exclusion one",
 )

@@ -1,0 +1,215 @@
+"""Starvation: every request is served, unless the world is to blame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import NamedTuple
+
+from agents.contract import TICKS
+from analysis.batched import ENTERED, REQUESTED, Step, StepListener
+from analysis.check import PERMISSIONS, Check
+from analysis.conservation import Amount
+from analysis.events import Start
+
+
+class Unserved(NamedTuple):
+    """A request that is pending at the end."""
+
+    node: int
+    since: int
+    alive: bool
+    component: int
+    holds: Amount
+    """What its component holds."""
+    parts: int
+
+    def is_beside(self, other: Unserved) -> bool:
+        """Whether it is of another node in a component that cannot be told from the other's."""
+        return self.node != other.node and self[3:] == other[3:]
+
+
+class Starvation(StepListener, Check):
+    """Every request is served by the end, unless its node crashed or its component holds no unit.
+
+    An algorithm that addresses any node may depend on a node that it cannot reach, wherever the units are. So may an
+    algorithm that assumes a connected network, over radio links: they do not fall before both ends agree. For these
+    algorithms, a partition at the end is an excuse: with clusters, one that separates the node's own cluster. Where
+    permissions are shared, units excuse nothing, and a crash of another node excuses only requests that cannot do
+    without it: their nodes wait for it, or for a node that is itself blocked by it.
+
+    Also, a request that has been pending for longer than the scenario's `patience` when requests stop has waited too
+    long: without load even a starved node is served at last. Where an algorithm promises no bound, it is only said.
+    """
+
+    name = "starvation"
+    needs_kind = "request"
+    needs_stop = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting: dict[int, int] = {}
+        self.demanded: dict[int, int] = {}  # the units of a node's last request
+        self.overdue: dict[int, int] = {}  # of requests that had waited too long when requests stopped: since when
+        self.closed_at = self.patience = 0
+        self.parts = 1
+        self.cut_off: list[int] = []
+        self.calm_since = 0  # when the network was last partitioned, or a node crashed or came back
+        self.has_lost_units = False
+        self.promises_bound = True
+        self.excuses: dict[str, int] = {}
+        self.accounted: set[int] = set()
+        self.unserved: list[Unserved] = []
+        self.are_apart = False  # whether a token may carry several units, or none
+        self.needs_all = self.shares_permissions = False
+        self.awaited: dict[int, tuple[list[int], int]] = {}  # at the end: which nodes a node awaits, how many it spares
+        self.asked_at: dict[int, int] = {}  # when a node made its last request
+        self.crashed_at: dict[int, int] = {}  # when a node crashed last
+        self.restarted_at: dict[int, int] = {}
+        self.lost_between: dict[frozenset[int], int] = {}  # when a crash last took a message between two nodes
+        self.down: set[int] = set()
+
+    def begin(self, start: Start) -> None:
+        self.shares_permissions = start.shares == PERMISSIONS
+        self.promises_bound = start.promises_bound
+        self.are_apart = list(start.units) != list(start.tokens)
+        self.needs_all = start.needs == "any node" or (start.over_radio and start.assumes_connected)
+
+    def partition(self, t: int, node: None, parts: int, cut_off: list[int]) -> None:
+        self.parts, self.cut_off, self.calm_since = parts, cut_off, t
+
+    def take_steps(self, steps: Iterable[Step]) -> None:
+        waiting, asked_at, demanded = self.waiting, self.asked_at, self.demanded
+        for kind, t, node, units, _, _ in steps:
+            if kind is REQUESTED:
+                waiting[node] = asked_at[node] = t
+                demanded[node] = units
+            elif kind is ENTERED:
+                waiting.pop(node, None)
+
+    def evict(self, t: int, node: int) -> None:
+        self.waiting[node] = t
+
+    def crash(self, t: int, node: int, units: int, tokens: int) -> None:
+        self.crashed_at[node] = self.calm_since = t
+        self.down.add(node)
+        self.has_lost_units |= bool(units or tokens)
+        if self.waiting.pop(node, None) is not None:
+            self._excuse("node crashed")
+
+    def restart(self, t: int, node: int, incarnation: int) -> None:
+        self.down.discard(node)
+        self.restarted_at[node] = self.calm_since = t
+
+    def awaits(self, t: int, node: int, peers: list[int], spares: int) -> None:
+        self.awaited[node] = (peers, spares)
+
+    def close(self, t: int, node: None, patience: int) -> None:
+        """Note the requests that have waited for too long while the load went on, unless a fault may be to blame."""
+        if not self.is_disturbed:
+            overdue = {
+                node: since for node, since in self.waiting.items() if t - max(since, self.calm_since) > patience
+            }
+            self.overdue, self.closed_at, self.patience = overdue, t, patience
+
+    def lost(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int, why: str) -> None:
+        self.has_lost_units |= bool(units or tokens)
+        if why == "crash":
+            self.lost_between[frozenset((node, peer))] = t
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether nodes are down or cut off from each other or from units, or units were lost."""
+        return self.parts > 1 or bool(self.cut_off or self.down) or self.has_lost_units
+
+    def pending(
+        self,
+        t: int,
+        node: int,
+        since: int,
+        alive: bool,
+        component: int,
+        component_units: int,
+        component_tokens: int,
+        parts: int,
+    ) -> None:
+        self.accounted.add(node)
+        self.unserved.append(Unserved(node, since, alive, component, Amount(component_units, component_tokens), parts))
+
+    def _judge(self, t: int, one: Unserved) -> bool:
+        """Whether a request that was not served is excused; if not, that is an offence."""
+        excuse = self._excuse_of(one)
+        if excuse is None:
+            what = f"node {one.node} still waits since t={one.since / TICKS:g}"
+            why = f"its component of {one.component} holds {one.holds.units} units"
+            if self.shares_permissions:
+                why = f"for the permission of {self.awaited.get(one.node, ([], 0))[0]}"
+            self.offend(t, f"{what}; {why}")
+        elif one.alive or one.node in self.waiting:
+            self._excuse(excuse)
+        return excuse is not None
+
+    def _excuse_of(self, one: Unserved) -> str | None:
+        if not one.alive:
+            return "node crashed"
+        if not self.shares_permissions and one.holds.tokens == 0:
+            return "component holds no unit"
+        if not self.shares_permissions and self._asks_too_much(one):
+            return "component holds too few units"
+        if self.are_apart and any(self._asks_too_much(other) for other in self.unserved if other.is_beside(one)):
+            return "behind a demand that cannot be served"
+        if one.node in self.blocked:
+            return "waits for a node that crashed"
+        return "network partitioned" if self.needs_all and one.parts > 1 else None
+
+    def _asks_too_much(self, one: Unserved) -> bool:
+        return one.alive and one.holds.units < self.demanded.get(one.node, 0)
+
+    @cached_property
+    def blocked(self) -> set[int]:
+        """At the end: the nodes that wait for more crashed or blocked nodes than they can spare."""
+        blocked: set[int] = set()
+        grew = True
+        while grew:
+            more = {
+                node
+                for node, (peers, spares) in self.awaited.items()
+                if sum(peer in blocked or self._has_forgotten(peer, node) for peer in peers) > spares
+            }
+            grew, blocked = more > blocked, more
+        return blocked
+
+    def _has_forgotten(self, peer: int, node: int) -> bool:
+        """Whether a crash took what a node waits for: its peer is down, has come back since, or a message was lost.
+
+        A node that waits to enter began with its request. Any other node waits for a permission to come back that it
+        gave for a request: if the peer has not asked since its crash, it gave it before.
+        """
+        if peer in self.down:
+            return True
+        began = self.waiting.get(node, self.asked_at.get(peer, -1))
+        times = (self.crashed_at.get(peer), self.restarted_at.get(peer), self.lost_between.get(frozenset((node, peer))))
+        return any(time is not None and time >= began for time in times)
+
+    def end(self, t: int, units: list[int], tokens: list[int]) -> None:
+        for one in self.unserved:
+            if self._judge(t, one):
+                self.overdue.pop(one.node, None)
+        if self.promises_bound:
+            for node, since in sorted(self.overdue.items()):
+                waits = f"node {node} has waited since t={since / TICKS:g}"
+                self.offend(self.closed_at, f"{waits}, longer than the patience of {self.patience / TICKS:g}")
+        for node in sorted(set(self.waiting) - self.accounted):
+            self.offend(t, f"node {node} still waits since t={self.waiting[node] / TICKS:g} and is not accounted for")
+
+    def _excuse(self, why: str) -> None:
+        self.excuses[why] = self.excuses.get(why, 0) + 1
+
+    def remark(self) -> str:
+        remarks = []
+        if self.overdue and not self.promises_bound:
+            waited = f"{len(self.overdue)} had waited longer than the patience when requests stopped"
+            remarks.append(f"no bound is promised, and {waited}")
+        if self.excuses:
+            remarks.append("excused: " + ", ".join(f"{count} ({why})" for why, count in sorted(self.excuses.items())))
+        return "; ".join(remarks) or "every request served"
