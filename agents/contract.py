@@ -182,6 +182,11 @@ class Agent:
         return parameters.k if isinstance(parameters, MultipleEntries) else 1
 
     @classmethod
+    def largest_demand(cls, parameters: Any) -> int:
+        """How many units one request may ask for; most algorithms give every node one."""
+        return 1
+
+    @classmethod
     def promises_bound(cls, parameters: Any) -> bool:
         """Whether every request is served within some bound, however heavy the load."""
         return True

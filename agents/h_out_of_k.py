@@ -110,6 +110,11 @@ class UnitsByLinkReversal(PacedAgent):
         return parameters.k
 
     @classmethod
+    def largest_demand(cls, parameters: UnitParameters) -> int:
+        """All of them."""
+        return parameters.k
+
+    @classmethod
     def initial(cls, graph: Graph, parameters: UnitParameters) -> list[Initial]:
         """Node 0 has the token, with all units, and height (0, 0, 0); the others' heights lead to it."""
         heights = by_distance(graph, root=0)

@@ -60,12 +60,12 @@ def _check_algorithm(scenario: Scenario) -> None:
     if choice.agent.never_rests and delays.hop.fixed_ticks() == to_ticks(delays.send) == to_ticks(delays.receive) == 0:
         allowed = f"more than 0: idle tokens of {choice.name} never rest, and time would not pass"
         raise found_instead("0", allowed, key="delays.hop")
-    capacity = choice.agent.capacity(choice.parameters)
-    workload, allowed = scenario.workload, f"at most {capacity}, which is all that {choice.name} has to give"
-    if max(workload.units.values) > capacity:
+    largest = choice.agent.largest_demand(choice.parameters)
+    workload, allowed = scenario.workload, f"at most {largest}, which is all that {choice.name} gives to one request"
+    if max(workload.units.values) > largest:
         raise found_instead(str(max(workload.units.values)), allowed, key="workload.units")
     for index, request in enumerate(workload.requests):
-        if request.units is not None and request.units > capacity:
+        if request.units is not None and request.units > largest:
             raise found_instead(str(request.units), allowed, key=f"workload.requests.{index}.units")
 
 

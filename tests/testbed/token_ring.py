@@ -53,6 +53,11 @@ class TokenRing(Agent):
         self.demanded = self.used = self.returned = 0
 
     @classmethod
+    def largest_demand(cls, parameters: MultipleEntries) -> int:
+        """All units."""
+        return parameters.k
+
+    @classmethod
     def initial(cls, graph: Graph, parameters: MultipleEntries) -> list[RingStart]:
         """Node 0 has the token and all units."""
         return [RingStart((node + 1) % len(graph), None if node else parameters.k) for node in range(len(graph))]

@@ -190,7 +190,7 @@ WRONG_VALUES = {
         "at least 0",
     ),
     "more units than there are": Broken(
-        tiny(workload="{rate: 1, units: 2}"), 5, "workload.units", "2", "at most 1, which is all that rl has"
+        tiny(workload="{rate: 1, units: 2}"), 5, "workload.units", "2", "at most 1, which is all that rl gives"
     ),
     "no clusters": Broken(tiny("clusters: 0\n"), 7, "clusters", "0", "at least 1"),
     "more clusters than nodes": Broken(tiny("clusters: 6\n"), 7, "clusters", "6", "at most the number of nodes, 5"),
@@ -305,7 +305,7 @@ RATE = "0, a number from 1e-09 to 1e+09, or a list with one for every node"
 def load(keys: str, key: str, found: str, allowed: str) -> Broken:
     """A workload with a wrong value."""
     return Broken(
-        tiny(workload=f"{{rate: 1, {keys}}}", algorithm="{name: krl, k: 3}"), 5, f"workload.{key}", found, allowed
+        tiny(workload=f"{{rate: 1, {keys}}}", algorithm="{name: hk, k: 3}"), 5, f"workload.{key}", found, allowed
     )
 
 
@@ -315,11 +315,18 @@ def rate(value: str, found: str, allowed: str) -> Broken:
 
 
 DEMANDS = {
+    "several units where a request gets one": Broken(
+        tiny(workload="{rate: 1, units: 2}", algorithm="{name: krl, k: 3}"),
+        5,
+        "workload.units",
+        "2",
+        "at most 1, which is all that krl gives to one request",
+    ),
     "units of zero": load("units: 0", "units", "0", UNITS),
     "units as text": load("units: two", "units", "'two'", UNITS),
     "half a unit": load("units: 1.5", "units", "1.5", UNITS),
     "bool for units": load("units: true", "units", "True", UNITS),
-    "more units than there are": load("units: 4", "units", "4", "at most 3, which is all that krl has to give"),
+    "more units than there are": load("units: 4", "units", "4", "at most 3, which is all that hk gives to one"),
     "more units than there are, at most": load("units: {uniform: [1, 4]}", "units", "4", "at most 3, which is all"),
     "more units than there are, seldom": load("units: {weights: {1: 9, 5: 1}}", "units", "5", "at most 3, which is"),
     "units from zero": load("units: {uniform: [0, 2]}", "units", "{'uniform': [0, 2]}", UNITS),
@@ -381,8 +388,8 @@ SCRIPTS = {
     ),
     "units of zero": Broken(scripted("node: 1, at: 1, units: 0"), 7, "workload.requests.0.units", "0", "at least 1"),
     "more units than there are": Broken(
-        scripted("node: 1, at: 1, units: 3", algorithm="{name: krl, k: 2}"), 7, "workload.requests.0.units", "3",
-        "at most 2, which is all that krl has to give",
+        scripted("node: 1, at: 1, units: 3", algorithm="{name: hk, k: 2}"), 7, "workload.requests.0.units", "3",
+        "at most 2, which is all that hk gives to one request",
     ),
     "negative critical section": Broken(
         scripted("node: 1, at: 1, cs_time: -1"), 7, "workload.requests.0.cs_time", "-1", "at least 0"

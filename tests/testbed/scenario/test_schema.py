@@ -66,7 +66,7 @@ def test_sections_are_written_out(topology: str, section: type[Section]) -> None
         tiny("delays: {hop: {uniform: [0.5, 1.5]}, send: 1e-9, receive: 0.1}\n"),
         tiny(workload="{rate: 1e6, cs_time: {exponential: 2}, priority: -3}"),
         *(
-            tiny(algorithm="{name: krl, k: 3}", workload=f"{{rate: 1, {keys}}}")
+            tiny(algorithm="{name: hk, k: 3}", workload=f"{{rate: 1, {keys}}}")
             for keys in (
                 "units: 2",
                 "units: {uniform: [1, 3]}",
@@ -149,7 +149,7 @@ def test_exponents_are_numbers() -> None:
 def test_units_that_mean_the_same_are_the_same(written: str, meant: str) -> None:
     """However the choice is written, the same numbers are drawn."""
     one, other = (
-        loads(tiny(algorithm="{name: krl, k: 3}", workload=f"{{rate: 1, {keys}}}")) for keys in (written, meant)
+        loads(tiny(algorithm="{name: hk, k: 3}", workload=f"{{rate: 1, {keys}}}")) for keys in (written, meant)
     )
     assert one == other
 
@@ -157,7 +157,7 @@ def test_units_that_mean_the_same_are_the_same(written: str, meant: str) -> None
 def test_weights_are_read_by_their_numbers() -> None:
     """The keys of a mapping are text in the file, and numbers of units here."""
     units = loads(
-        tiny(algorithm="{name: krl, k: 3}", workload="{rate: 1, units: {weights: {1: 3, 3: 1}}}")
+        tiny(algorithm="{name: hk, k: 3}", workload="{rate: 1, units: {weights: {1: 3, 3: 1}}}")
     ).workload.units
     assert (units.values, units.weights) == ((1, 3), (3.0, 1.0))
 
