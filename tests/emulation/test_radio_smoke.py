@@ -222,14 +222,20 @@ def test_most_frames_at_the_edge_of_range_are_repeated(result: Result) -> None:
 def test_frames_that_overlap_spoil_each_other(guest: Guest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """If the scenario says so: three stations, of which the outer two do not hear each other, in a hurry.
 
-    The run is started here, as a user does; where this kernel has no radios, the testbed itself takes it to a guest.
+    The run is started here, as a user does; where this kernel has no radios, the testbed itself takes it to a guest. On
+    a busy machine stations wake up in turns and their frames may miss each other, so it is run several times.
     """
     monkeypatch.setattr(in_guest, "shared_guest", lambda: guest)
     keys = ["nodes=3", "placement.places=[[0, 0], [80, 0], [160, 0]]", "workload.rate=2", "links.hello=0.2"]
     scenario = load(FOLDER / "line.yaml", ["backend=hwsim", "links.collisions=true", "duration=14", *keys])
-    result = run(scenario, tmp_path, options=RunOptions(pcap=True))
-    assert verdicts(result) == ALL_OK
-    assert result.path.parent == tmp_path
-    assert air_frames(result.path / "rep-000" / "air.pcap")["data"] > 100
-    medium = json.loads((result.path / "rep-000" / "nodes" / "ends.json").read_text())["medium"]
-    assert medium["frames"]["lost"].get("collision", 0) > 0
+    collisions = 0
+    for _ in range(5):
+        result = run(scenario, tmp_path, options=RunOptions(pcap=True))
+        assert verdicts(result) == ALL_OK
+        assert result.path.parent == tmp_path
+        assert air_frames(result.path / "rep-000" / "air.pcap")["data"] > 100
+        medium = json.loads((result.path / "rep-000" / "nodes" / "ends.json").read_text())["medium"]
+        collisions += medium["frames"]["lost"].get("collision", 0)
+        if collisions:
+            break
+    assert collisions > 0
