@@ -192,10 +192,6 @@ class Measured:
         """The results of a cell."""
         return self._results[experiment, series, x]
 
-    def series(self, experiment: str) -> list[str]:
-        """The lines of an experiment."""
-        return list(dict.fromkeys(cell.series for cell in self.cells if cell.experiment == experiment))
-
     def places(self, experiment: str) -> list[float]:
         """The places on the axis of an experiment."""
         return list(dict.fromkeys(cell.x for cell in self.cells if cell.experiment == experiment))
