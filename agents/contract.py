@@ -19,10 +19,8 @@ from typing import Any, ClassVar, Self
 from agents.errors import MisuseError, PeerError
 from agents.message import Message
 from agents.outputs import (
-    BROADCAST,
     CANCEL_TIMER,
     ENTER,
-    EVICT,
     SEND,
     SET_TIMER,
     Output,
@@ -64,7 +62,7 @@ class Needs(Enum):
 
     LINKS = "links"  # neighbours, and to be told when links come and go
     ANY_NODE = "any node"  # delivery to any node, so a router in an ad hoc network
-    GROUPS = "groups"  # neighbourhoods with reliable broadcast, as in k-local mutual exclusion
+    GROUPS = "groups"  # neighbourhoods with reliable broadcast, as in k-local mutual exclusion (agents.groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,12 +232,6 @@ class Agent:
     def on_timer(self, name: str) -> None:
         """A timer set with `set_timer` has run out."""
 
-    def on_join(self, group: int, members: tuple[int, ...]) -> None:
-        """The node has come into a neighbourhood whose members are named (k-local mutual exclusion)."""
-
-    def on_leaving(self, group: int) -> None:
-        """The node is about to leave a neighbourhood: announced before the crossing."""
-
     # -- outputs -----------------------------------------------------------------------------------------------------
 
     def send(self, peer: int, message: Message) -> None:
@@ -250,17 +242,9 @@ class Agent:
         """Send the same message to several nodes, in that order."""
         self.outbox.append((SEND, tuple(peers), message))
 
-    def broadcast(self, group: int, message: Message) -> None:
-        """Send a message to the members of a group."""
-        self.outbox.append((BROADCAST, group, message))
-
     def enter(self) -> None:
         """EnterCS: let the application into its critical section."""
         self.outbox.append((ENTER, None, None))
-
-    def evict(self) -> None:
-        """Take the application out of its critical section and back to waiting."""
-        self.outbox.append((EVICT, None, None))
 
     def set_timer(self, name: str, delay: int) -> None:
         """Ask for `on_timer(name)` after `delay` ticks; a timer of that name that is running starts over."""

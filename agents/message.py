@@ -8,7 +8,8 @@ from functools import cache
 from typing import Any, ClassVar, get_args, get_origin, get_type_hints
 
 HEADER_WORDS = 3  # source, destination and type travel with every message
-_ADDED = "added"
+ADDED = {"added": True}
+"""The metadata of a field that the printed algorithm does not have."""
 
 
 def added() -> Any:
@@ -17,7 +18,7 @@ def added() -> Any:
     The words of a message are counted as its paper counts them, without such fields (`words`); `added_words` are those
     of such fields.
     """
-    return field(metadata={_ADDED: True})
+    return field(metadata=ADDED)
 
 
 class Message:
@@ -49,7 +50,7 @@ class Message:
 @cache
 def _declared(kind: type[Message], *, added: bool) -> tuple["Field[Any]", ...]:
     """The fields of a class of messages: those of the paper, or those that a correction added."""
-    return tuple(one for one in fields(kind) if one.metadata.get(_ADDED, False) == added)  # type: ignore[arg-type]
+    return tuple(one for one in fields(kind) if bool(one.metadata) == added)  # type: ignore[arg-type]
 
 
 def _quicken(kind: type[Message]) -> None:

@@ -36,7 +36,30 @@ class Enter:
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """The application goes from its critical section back to waiting (k-local mutual exclusion)."""
+    """The application leaves its critical section because its node is leaving; it asks again where the node arrives."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyToLeave:
+    """The node has handed over what it had to, and may leave its neighbourhood before its notice is over."""
+
+    group: int
+
+
+@dataclass(frozen=True, slots=True)
+class Deposit:
+    """Put a token down at the place of a neighbourhood, and leave: possible for its last member only."""
+
+    group: int
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Regenerate:
+    """The node makes a token anew that it knows to be lost."""
+
+    units: int
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +77,7 @@ class CancelTimer:
     name: str
 
 
-Output = Send | Broadcast | Enter | Evict | SetTimer | CancelTimer
+Output = Send | Broadcast | Enter | Evict | SetTimer | CancelTimer | ReadyToLeave | Deposit | Regenerate
 """What an agent may ask of its driver."""
 
 
@@ -67,10 +90,13 @@ class Op(IntEnum):
     EVICT = 3
     SET_TIMER = 4  # a: name, b: delay in ticks
     CANCEL_TIMER = 5  # a: name
+    READY_TO_LEAVE = 6  # a: group
+    DEPOSIT = 7  # a: group, b: message
+    REGENERATE = 8  # a: units, b: tokens
 
 
 PackedOutput = tuple[Op, Any, Any]
-SEND, BROADCAST, ENTER, EVICT, SET_TIMER, CANCEL_TIMER = Op
+SEND, BROADCAST, ENTER, EVICT, SET_TIMER, CANCEL_TIMER, READY_TO_LEAVE, DEPOSIT, REGENERATE = Op
 
 
 def unpacked(output: PackedOutput) -> list[Output]:
@@ -84,4 +110,10 @@ def unpacked(output: PackedOutput) -> list[Output]:
         return [SetTimer(a, b)]
     if op is CANCEL_TIMER:
         return [CancelTimer(a)]
+    if op is READY_TO_LEAVE:
+        return [ReadyToLeave(a)]
+    if op is DEPOSIT:
+        return [Deposit(a, b)]
+    if op is REGENERATE:
+        return [Regenerate(a, b)]
     return [Enter() if op is ENTER else Evict()]

@@ -4,6 +4,7 @@ from agents.bv import BV
 from agents.contract import Agent
 from agents.hk import PrioritizedHOutOfK
 from agents.hk_fifo import HOutOfK
+from agents.klme import KLME
 from agents.krl import KReverseLink
 from agents.krlf import KReverseLinkForwarding
 from agents.krlf_adaptive import KReverseLinkAdaptive
@@ -33,4 +34,5 @@ ALGORITHMS: dict[str, type[Agent]] = {
     "makki": Makki,
     "hk": PrioritizedHOutOfK,
     "hk-fifo": HOutOfK,
+    "klme": KLME,
 }

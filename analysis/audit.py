@@ -24,6 +24,7 @@ from analysis.dispatch import Fan, defines, heeds
 from analysis.events import KINDS, LEVELS, Start
 from analysis.listener import Listener, method_name
 from analysis.metrics import Metrics
+from analysis.neighbourhoods import NeighbourhoodMetrics, transmissions_per_entry
 from analysis.network import NetworkMetrics, frames_per_entry
 
 
@@ -32,14 +33,18 @@ class Audit(Fan):
 
     def __init__(self, *others: Listener, checks: tuple[type[Check], ...] = CHECKS) -> None:
         self._metrics, self._demands, self._network = Metrics(), DemandMetrics(), NetworkMetrics()
+        self._places = NeighbourhoodMetrics()
         self._checks = [check() for check in checks]
-        self._judges: tuple[Listener, ...] = (self._metrics, self._demands, self._network, *self._checks)
+        measures = (self._metrics, self._demands, self._network, self._places)
+        self._judges: tuple[Listener, ...] = (*measures, *self._checks)
         super().__init__(*self._judges, *others)
 
     def metrics(self) -> dict[str, Any]:
         """What was measured."""
         metrics = {**self._metrics.result(), **self._demands.result(), **self._network.result()}
-        return {**metrics, **frames_per_entry(metrics)}
+        places = self._places.result()
+        saved = places.pop("messages_saved")
+        return {**metrics, **frames_per_entry(metrics), **transmissions_per_entry(metrics, saved), **places}
 
     def verdicts(self) -> dict[str, dict[str, Any]]:
         """What every check says."""

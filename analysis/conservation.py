@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from analysis.batched import SENT, Move, MoveListener
 from analysis.check import PERMISSIONS, Check
 from analysis.events import Start
+from analysis.neighbourhoods import Whereabouts
 
-INJECTED = ("fault", "crash")
-"""Reasons for a lost message that are no offence: the scenario asked for it."""
+INJECTED = ("fault", "crash", "left")
+"""Reasons for a lost message that are no offence: the scenario asked for it, or its receiver has left."""
 
 
 class Amount(NamedTuple):
@@ -32,7 +33,11 @@ NOTHING = Amount(0, 0)
 
 
 class Conservation(MoveListener, Check):
-    """Units and tokens are neither made nor lost: all are held by a node or in one message in transit."""
+    """Units and tokens are neither made nor lost: all are held by a node or in one message in transit.
+
+    In a neighbourhood the token may also lie at the place, and may be made anew if it is lost: then no node and no
+    place may have one, and a token that is still in transit from the same node must never arrive.
+    """
 
     name = "conservation"
     needs_kind = "send"
@@ -45,18 +50,27 @@ class Conservation(MoveListener, Check):
         self.in_transit: dict[tuple[int, int, int], tuple[int, int]] = {}  # (sender, receiver, id) -> units, tokens
         self.total = self.lost_amount = NOTHING
         self.crashed: set[int] = set()
+        self.kept: list[int] = []  # units whose token lies at the place, by neighbourhood
+        self.whereabouts = Whereabouts(Start())
+        self.sent_in: dict[tuple[int, int, int], int | None] = {}  # the neighbourhoods of tokens in transit
+        self.replaced: set[tuple[int, int, int]] = set()  # tokens in transit that were made anew
+        self.made_anew = 0
+        self.taken_along = 0  # tokens of nodes that left with them
 
     def begin(self, start: Start) -> None:
         if start.shares == PERMISSIONS:
             self.not_applicable = "permissions are not conserved"
             return
         self.held_units, self.held_tokens = list(start.units), list(start.tokens)
-        self.total = Amount(sum(start.units), sum(start.tokens))
+        self.kept, self.whereabouts = list(start.kept), Whereabouts(start)
+        at_places = Amount(sum(self.kept), sum(map(bool, self.kept)))
+        self.total = Amount(sum(start.units), sum(start.tokens)).plus(at_places)
         if self.total.units != start.capacity:
             self.offend(0, f"{self.total.units} units at the start, not {start.capacity}")
 
     def take_moves(self, moves: Iterable[Move]) -> None:
         held_units, held_tokens, in_transit = self.held_units, self.held_tokens, self.in_transit
+        places = self.whereabouts.places
         for kind, t, node, peer, id, type, units, tokens in moves:
             if kind is SENT:
                 if units > held_units[node] or tokens > held_tokens[node]:
@@ -65,7 +79,11 @@ class Conservation(MoveListener, Check):
                 held_units[node] -= units
                 held_tokens[node] -= tokens
                 in_transit[node, peer, id] = (units, tokens)
+                if places:
+                    self.sent_in[node, peer, id] = self.whereabouts.of(node)
             else:
+                if (peer, node, id) in self.replaced:
+                    self.offend(t, f"node {node} receives a token of node {peer} that was made anew ({type} {id})")
                 carried = in_transit.pop((peer, node, id), NOTHING)
                 if carried != (units, tokens):
                     self._differ(t, f"node {node} receives {Amount(units, tokens)}", id, peer, Amount(*carried))
@@ -89,7 +107,7 @@ class Conservation(MoveListener, Check):
 
     def lost(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int, why: str) -> None:
         amount = Amount(units, tokens)
-        if amount != NOTHING:
+        if amount != NOTHING and (node, peer, id) not in self.replaced:
             carried = self.in_transit.pop((node, peer, id), NOTHING)
             if carried == NOTHING and why == "crash" and peer in self.crashed:
                 return  # it had arrived, and was counted as lost when its receiver crashed
@@ -108,6 +126,62 @@ class Conservation(MoveListener, Check):
         self.held_units[node] = self.held_tokens[node] = 0
         self.lost_amount = self.lost_amount.plus(amount)
         self.crashed.add(node)
+        self.whereabouts.move(node, None)
+
+    # -- in neighbourhoods -------------------------------------------------------------------------------------------
+
+    def join(
+        self, t: int, node: int, group: int, visit: int, members: list[list[int]], units: int, tokens: int, fields: Any
+    ) -> None:
+        self.whereabouts.move(node, group)
+        if units != (self.kept[group] if units else 0):
+            self.offend(t, f"node {node} takes {units} units from place {group}, which has {self.kept[group]}")
+        self._take_up(node, group, units, tokens)
+
+    def deposit(self, t: int, node: int, group: int, units: int, tokens: int, fields: Any) -> None:
+        if self.kept[group] or Amount(units, tokens) != self._holds(node):
+            has = f"holds {self._holds(node)}, and {self.kept[group]} lie there"
+            self.offend(t, f"node {node} puts {Amount(units, tokens)} down at place {group}; it {has}")
+        self._take_up(node, group, -units, -tokens)
+
+    def refused(self, t: int, node: int, group: int, units: int, tokens: int, fields: Any) -> None:
+        self._take_up(node, group, units, tokens)
+
+    def _take_up(self, node: int, group: int, units: int, tokens: int) -> None:
+        self.held_units[node] += units
+        self.held_tokens[node] += tokens
+        self.kept[group] -= units
+
+    def left(self, t: int, node: int, group: int, ready: bool, abandoned: bool, units: int, tokens: int) -> None:
+        amount = Amount(units, tokens)
+        if amount != self._holds(node) or (ready and amount != NOTHING):
+            how = "ready to leave" if ready else "leaving"
+            self.offend(t, f"node {node}, {how}, has {amount}; by its messages it holds {self._holds(node)}")
+        self.held_units[node] = self.held_tokens[node] = 0
+        self.lost_amount = self.lost_amount.plus(amount)
+        self.taken_along += tokens
+        self.whereabouts.move(node, None)
+
+    def regenerate(self, t: int, node: int, group: int, units: int, tokens: int) -> None:
+        """The token of a neighbourhood is made anew: there must be no other."""
+        of = self.whereabouts.of
+        holders = [other for other, held in enumerate(self.held_tokens) if held and of(other) == group]
+        moving = [key for key in self.in_transit if self.sent_in.get(key) == group]
+        elsewhere = [key for key in moving if key[0] != node]
+        if holders or elsewhere or self.kept[group]:
+            where = f"nodes {holders} hold one" if holders else f"{elsewhere} is in transit"
+            where = "one lies at its place" if self.kept[group] else where
+            self.offend(t, f"node {node} makes the token of neighbourhood {group} anew, and {where}")
+        for key in moving:
+            if key[0] == node:
+                self.lost_amount = self.lost_amount.plus(Amount(*self.in_transit.pop(key)))
+                self.replaced.add(key)
+        if units != self.whereabouts.places[group]:
+            self.offend(t, f"node {node} makes a token of {units} units anew for neighbourhood {group}")
+        self.held_units[node] += units
+        self.held_tokens[node] += tokens
+        self.lost_amount = self.lost_amount.plus(Amount(-units, -tokens))
+        self.made_anew += tokens
 
     def end(self, t: int, units: list[int], tokens: list[int]) -> None:
         if self.not_applicable:
@@ -125,4 +199,6 @@ class Conservation(MoveListener, Check):
         if are_apart:
             kept += f", {total.tokens - lost.tokens} of {total.tokens} tokens"
         kept += f", {in_words(moving)} of them on the way at the end" if moving != NOTHING else ""
-        return kept + (f", {in_words(lost)} lost to injected faults" if lost != NOTHING else "")
+        kept += f", {self.made_anew} lost and made anew" if self.made_anew else ""
+        how = "to injected faults" if not self.taken_along else "to faults and to nodes that left without notice"
+        return kept + (f", {in_words(lost)} lost {how}" if lost != NOTHING else "")

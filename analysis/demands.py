@@ -15,6 +15,7 @@ from agents.contract import TICKS
 from analysis.batched import ENTERED, REQUESTED, Step, StepListener
 from analysis.check import MAX_OFFENDERS
 from analysis.events import LEVELS, Start, supports
+from analysis.neighbourhoods import Whereabouts
 
 Pending = tuple[int, int, int, int | None]
 """A pending request: when it was made, its units, its priority and its deadline."""
@@ -30,6 +31,7 @@ class DemandMetrics(StepListener):
 
     def __init__(self) -> None:
         self._start = Start(trace=LEVELS[0])
+        self._whereabouts = Whereabouts(self._start)
         self._waiting: dict[int, Pending] = {}
         self._inside: dict[int, Pending] = {}  # the requests of the nodes that are inside
         self._in_use = 0
@@ -46,6 +48,7 @@ class DemandMetrics(StepListener):
 
     def start(self, t: int, node: None, *fields: Any) -> None:
         self._start = Start(*fields)
+        self._whereabouts = Whereabouts(self._start)
         self._since = self._start.warmup
 
     def take_steps(self, steps: Iterable[Step]) -> None:
@@ -89,16 +92,25 @@ class DemandMetrics(StepListener):
             self._fit_ticks += passed
 
     def _one_fits(self) -> bool:
-        """Whether a pending request asks for no more than the units not in use; with clusters, those of its own."""
+        """Whether a pending request asks for no more than the units not in use, of its cluster or neighbourhood."""
         start, free = self._start, self._start.capacity - self._in_use
-        if not start.clusters:
+        if not start.clusters and not start.places:
             sizes = self._sizes if len(self._sizes) == 1 else [one[1] for one in self._waiting.values()]
             return min(sizes) <= free
-        clusters, share = start.clusters, start.capacity // len(set(start.clusters))
-        in_use = Counter[int]()
+        in_use = Counter[int | None]()
         for node, (_, units, _, _) in self._inside.items():
-            in_use[clusters[node]] += units
-        return any(units <= share - in_use[clusters[node]] for node, (_, units, _, _) in self._waiting.items())
+            in_use[self._section(node)] += units
+        share = start.capacity // max(1, len(set(start.clusters)))
+        for node, (_, units, _, _) in self._waiting.items():
+            section = self._section(node)
+            has = share if start.clusters else 0 if section is None else start.places[section]
+            if units <= has - in_use[section]:
+                return True
+        return False
+
+    def _section(self, node: int) -> int | None:
+        """The cluster or neighbourhood of a node."""
+        return self._start.clusters[node] if self._start.clusters else self._whereabouts.of(node)
 
     def _find_inversions(self, t: int, node: int, priority: int) -> None:
         clusters = self._start.clusters
@@ -112,9 +124,18 @@ class DemandMetrics(StepListener):
 
     def evict(self, t: int, node: int) -> None:
         self._pass_time(t)
-        _, units, priority, _ = self._inside.pop(node, NO_REQUEST)
-        self._in_use -= units
-        self._waiting[node] = (t, units, priority, None)  # whether its deadline was met is known by now
+        self._in_use -= self._inside.pop(node, NO_REQUEST)[1]
+
+    def join(
+        self, t: int, node: int, group: int, visit: int, members: list[list[int]], units: int, tokens: int, fields: Any
+    ) -> None:
+        self._pass_time(t)
+        self._whereabouts.move(node, group)
+
+    def left(self, t: int, node: int, group: int, ready: bool, abandoned: bool, units: int, tokens: int) -> None:
+        self._pass_time(t)
+        self._waiting.pop(node, None)
+        self._whereabouts.move(node, None)
 
     def crash(self, t: int, node: int, units: int, tokens: int) -> None:
         self._pass_time(t)

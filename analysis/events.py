@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-VERSION = 3
+VERSION = 4
 SESSION = 10**9
 """Over radio links, `send.id` is a session's number times this plus the message's place in the session."""
 
@@ -24,7 +24,7 @@ class Start(NamedTuple):
     version: int = VERSION
     trace: str = LEVELS[-1]
     needs: str = "links"
-    """What the algorithm addresses: "links" (neighbours) or "any node"."""
+    """What the algorithm addresses: "links" (neighbours), "any node" or "groups" (neighbourhoods)."""
     over_radio: bool = False
     """Whether link layers find the links."""
     assumes_connected: bool = True
@@ -45,6 +45,13 @@ class Start(NamedTuple):
 
     With clusters, everything in other events that speaks of components, units and parts speaks of one cluster.
     """
+    places: Sequence[int] = ()
+    """The units of every neighbourhood, or nothing if there are none. With neighbourhoods, everything that speaks of
+    components, units and parts speaks of one neighbourhood."""
+    groups: Sequence[int | None] = ()
+    """The neighbourhood of every node, null for a node that is in none."""
+    kept: Sequence[int] = ()
+    """The units whose token lies at the place of each neighbourhood."""
 
 
 KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -65,6 +72,14 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "enter": ("cs", ("units", "priority", "deadline")),
     "exit": ("cs", ("units",)),
     "evict": ("cs", ()),
+    "join": ("cs", ("group", "visit", "members", "units", "tokens", "fields")),
+    "leaving": ("cs", ("group",)),
+    "left": ("metrics", ("group", "ready", "abandoned", "units", "tokens")),
+    "deposit": ("cs", ("group", "units", "tokens", "fields")),
+    "refused": ("cs", ("group", "units", "tokens", "fields")),
+    "regenerate": ("metrics", ("group", "units", "tokens")),
+    "free": ("cs", ("group", "free", "units")),
+    "broadcast": ("events", ("group", "type", "receivers")),
     "link_up": ("events", ("peer",)),
     "link_down": ("events", ("peer", "lag")),
     "send": ("events", ("peer", "id", "type", "units", "tokens", "words", "added_words", "fields")),
@@ -93,6 +108,15 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
 - `units` and `tokens` are two things where a token may carry no free unit; elsewhere they are the same number.
 - `request.deadline` and `enter.deadline` are times in ticks, or null if there is none.
 - `link_down.lag` is for how long the link was kept because messages were in transit on it.
+- `evict`: a node leaves its neighbourhood from its critical section. It asks again where it arrives.
+- `join`: a node is in a neighbourhood, for the `visit`th time that any node comes there; `members` are the others, as
+  [node, visit], and `fields` is the token that lay at the place, with its units, or null.
+- `left`: a node has left its neighbourhood: whether it was `ready`, whether it abandoned a request, and the units and
+  tokens that it took along, which are lost.
+- `deposit`: the last node puts the token down at the place; `refused` if another node has arrived meanwhile.
+- `regenerate`: a node makes a token anew that was lost.
+- `free`: a token leaves, and says how many of its units are free.
+- `broadcast`: so many of the `send` events that follow are one transmission to a neighbourhood.
 - `send.id` counts up from each sender to each receiver.
 - `relay` is a node between `source` and `target` that passes on a message of an algorithm that addresses any node."""
 

@@ -68,7 +68,33 @@ class Listener:
         """The application leaves its critical section."""
 
     def evict(self, t: int, node: int) -> None:
-        """The application is taken out of its critical section and waits again."""
+        """The application is taken out of its critical section, because its node leaves; it asks again on arrival."""
+
+    def join(
+        self, t: int, node: int, group: int, visit: int, members: list[list[int]], units: int, tokens: int, fields: Any
+    ) -> None:
+        """A node is in a neighbourhood, with these others, and takes what lay at the place."""
+
+    def leaving(self, t: int, node: int, group: int) -> None:
+        """A node is about to leave its neighbourhood."""
+
+    def left(self, t: int, node: int, group: int, ready: bool, abandoned: bool, units: int, tokens: int) -> None:
+        """A node has left its neighbourhood; the units and tokens that it still had are lost."""
+
+    def deposit(self, t: int, node: int, group: int, units: int, tokens: int, fields: Any) -> None:
+        """The last node of a neighbourhood puts its token down."""
+
+    def refused(self, t: int, node: int, group: int, units: int, tokens: int, fields: Any) -> None:
+        """The token that a node put down comes back to it."""
+
+    def regenerate(self, t: int, node: int, group: int, units: int, tokens: int) -> None:
+        """A node makes a token anew that was lost."""
+
+    def free(self, t: int, node: int, group: int, free: int, units: int) -> None:
+        """A token leaves, with so many of its units free."""
+
+    def broadcast(self, t: int, node: int, group: int, type: str, receivers: int) -> None:
+        """The next messages of a node to so many receivers are one transmission."""
 
     def link_up(self, t: int, node: int, peer: int) -> None:
         """A node learns of a new link."""

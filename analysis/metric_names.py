@@ -1,7 +1,7 @@
 """Every metric of a run by its key: what tables call it, and which columns it has.
 
-This is the only list of metrics. `analysis.metrics` and `analysis.network` measure them, and
-tests/analysis/test_metric_names.py compares what they measure with this table.
+This is the only list of metrics. `analysis.metrics`, `analysis.demands`, `analysis.network` and
+`analysis.neighbourhoods` measure them; tests/analysis/test_metric_names.py compares what they measure with this table.
 """
 
 from __future__ import annotations
@@ -55,6 +55,13 @@ METRICS: dict[str, MetricName] = {
     "components": MetricName("components"),
     "time_partitioned": MetricName("time partitioned (share)"),
     "medium_lateness": MetricName("medium lateness (ms)", ("mean", "p50", "p95", "p99", "max")),
+    "transmissions_per_cs": MetricName("transmissions per CS"),
+    "arrivals": MetricName("arrivals in neighbourhoods"),
+    "evictions": MetricName("critical sections cut short by leaving"),
+    "abandoned": MetricName("requests abandoned by leaving"),
+    "regenerated": MetricName("tokens made anew"),
+    "entries_by_place": MetricName("CS entries by place", ()),
+    "waiting_by_place": MetricName("waiting time by place", ()),
     "frames_per_cs": MetricName("frames per CS"),
     "bytes_per_cs": MetricName("bytes per CS"),
 }

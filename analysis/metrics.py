@@ -99,7 +99,13 @@ class Metrics(StepListener):
         return len(self._waits)
 
     def evict(self, t: int, node: int) -> None:
-        self._requested[node] = self._leave(t, node)
+        self._leave(t, node)
+        self._freed_at = t if self._requested else None
+
+    def left(self, t: int, node: int, group: int, ready: bool, abandoned: bool, units: int, tokens: int) -> None:
+        self._requested.pop(node, None)
+        if not self._requested:
+            self._freed_at = None
 
     def crash(self, t: int, node: int, units: int, tokens: int) -> None:
         self._requested.pop(node, None)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from agents.contract import TICKS
 from analysis.batched import ENTERED, REQUESTED, Step, StepListener
 from analysis.check import PERMISSIONS, Check
 from analysis.conservation import Amount
 from analysis.events import Start
+from analysis.neighbourhoods import Whereabouts
 
 
 class Unserved(NamedTuple):
@@ -37,6 +38,9 @@ class Starvation(StepListener, Check):
     algorithms, a partition at the end is an excuse: with clusters, one that separates the node's own cluster. Where
     permissions are shared, units excuse nothing, and a crash of another node excuses only requests that cannot do
     without it: their nodes wait for it, or for a node that is itself blocked by it.
+
+    In a neighbourhood, a request is also excused if the token is lost, or if as many nodes as there are units left it
+    without notice while they were inside or waited: what they took along is lost.
 
     Also, a request that has been pending for longer than the scenario's `patience` when requests stop has waited too
     long: without load even a starved node is served at last. Where an algorithm promises no bound, it is only said.
@@ -68,12 +72,17 @@ class Starvation(StepListener, Check):
         self.restarted_at: dict[int, int] = {}
         self.lost_between: dict[frozenset[int], int] = {}  # when a crash last took a message between two nodes
         self.down: set[int] = set()
+        self.whereabouts = Whereabouts(Start())
+        self.taken: list[set[int]] = []  # by neighbourhood: nodes that left inside or waiting, without notice
+        self.inside: set[int] = set()
 
     def begin(self, start: Start) -> None:
+        self.whereabouts = Whereabouts(start)
+        self.taken = [set() for _ in start.places]
         self.shares_permissions = start.shares == PERMISSIONS
         self.promises_bound = start.promises_bound
         self.are_apart = list(start.units) != list(start.tokens)
-        self.needs_all = start.needs == "any node" or (start.over_radio and start.assumes_connected)
+        self.needs_all = start.needs != "links" or (start.over_radio and start.assumes_connected)
 
     def partition(self, t: int, node: None, parts: int, cut_off: list[int]) -> None:
         self.parts, self.cut_off, self.calm_since = parts, cut_off, t
@@ -86,16 +95,40 @@ class Starvation(StepListener, Check):
                 demanded[node] = units
             elif kind is ENTERED:
                 waiting.pop(node, None)
+        if self.whereabouts.places:
+            for kind, _, node, *_ in steps:
+                (self.inside.add if kind is ENTERED else self.inside.discard)(node)
+
+    def join(
+        self, t: int, node: int, group: int, visit: int, members: list[list[int]], units: int, tokens: int, fields: Any
+    ) -> None:
+        self.whereabouts.move(node, group)
+        self.taken[group].discard(node)  # its old visit is known to be over
+
+    def left(self, t: int, node: int, group: int, ready: bool, abandoned: bool, units: int, tokens: int) -> None:
+        """A node that left without notice may have taken a unit along, or the token."""
+        uses_unit = self.waiting.pop(node, None) is not None or node in self.inside
+        self.inside.discard(node)
+        if not ready and uses_unit:
+            self.taken[group].add(node)
+        self.has_lost_units |= bool(units or tokens)
+        self.whereabouts.move(node, None)
 
     def evict(self, t: int, node: int) -> None:
-        self.waiting[node] = t
+        self.waiting.pop(node, None)  # it may be inside by the account of the algorithm until it has left
 
     def crash(self, t: int, node: int, units: int, tokens: int) -> None:
         self.crashed_at[node] = self.calm_since = t
         self.down.add(node)
         self.has_lost_units |= bool(units or tokens)
-        if self.waiting.pop(node, None) is not None:
+        is_waiting = self.waiting.pop(node, None) is not None
+        if is_waiting:
             self._excuse("node crashed")
+        if (group := self.whereabouts.of(node)) is not None:
+            if is_waiting or node in self.inside:
+                self.taken[group].add(node)
+            self.inside.discard(node)
+            self.whereabouts.move(node, None)
 
     def restart(self, t: int, node: int, incarnation: int) -> None:
         self.down.discard(node)
@@ -113,7 +146,7 @@ class Starvation(StepListener, Check):
             self.overdue, self.closed_at, self.patience = overdue, t, patience
 
     def lost(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int, why: str) -> None:
-        self.has_lost_units |= bool(units or tokens)
+        self.has_lost_units |= bool(units or tokens) and why != "left"
         if why == "crash":
             self.lost_between[frozenset((node, peer))] = t
 
@@ -152,6 +185,8 @@ class Starvation(StepListener, Check):
     def _excuse_of(self, one: Unserved) -> str | None:
         if not one.alive:
             return "node crashed"
+        if (group := self.whereabouts.of(one.node)) is not None:
+            return self._excuse_in(group, one)
         if not self.shares_permissions and one.holds.tokens == 0:
             return "component holds no unit"
         if not self.shares_permissions and self._asks_too_much(one):
@@ -161,6 +196,14 @@ class Starvation(StepListener, Check):
         if one.node in self.blocked:
             return "waits for a node that crashed"
         return "network partitioned" if self.needs_all and one.parts > 1 else None
+
+    def _excuse_in(self, group: int, one: Unserved) -> str | None:
+        """What excuses a request in a neighbourhood: what nodes took along that left without notice or crashed."""
+        if one.holds.tokens == 0:
+            return "neighbourhood has lost its token"
+        if len(self.taken[group]) >= self.whereabouts.places[group]:
+            return "units taken along by nodes that left without notice"
+        return "network partitioned" if one.parts > 1 else None
 
     def _asks_too_much(self, one: Unserved) -> bool:
         return one.alive and one.holds.units < self.demanded.get(one.node, 0)

@@ -77,26 +77,28 @@ def number(value: float | None) -> str:
 
 _ROWS = (
     "waiting_time", "response_time", "longest_wait", "pending_at_close", "synchronization_delay", "inversions_per_cs",
-    "inversions_after_grace_per_cs", "deadlines_missed", "messages_per_cs", "words_per_message",
+    "inversions_after_grace_per_cs", "deadlines_missed", "messages_per_cs", "transmissions_per_cs", "words_per_message",
     "sent_words_per_message", "words_per_cs", "token_hops_per_cs", "throughput", "concurrency", "nodes_inside",
     "utilisation", "idle_though_fitting", "fairness", "entries",
     "link_change_rate", "mean_degree", "components", "time_partitioned", "messages_cut_off", "frames_per_cs",
-    "bytes_per_cs", "medium_lateness",
+    "bytes_per_cs", "medium_lateness", "arrivals", "evictions", "abandoned", "regenerated",
 )  # fmt: skip
 """The metrics of a run's table."""
+_BY_PLACE = (("entries_by_place", "CS entries at place"), ("waiting_by_place", "waiting time at place"))
 _SIDE_BY_SIDE = (
     # key of the metric, its column, its label
     ("waiting_time", "mean", METRICS["waiting_time"].label),
     ("waiting_time", "p95", "waiting time p95"),
     *((key, "mean", METRICS[key].label) for key in (
-        "response_time", "messages_per_cs", "words_per_message", "synchronization_delay", "fairness", "throughput",
-        "entries", "frames_per_cs", "bytes_per_cs", "link_change_rate", "mean_degree", "time_partitioned",
+        "response_time", "messages_per_cs", "transmissions_per_cs", "words_per_message", "synchronization_delay",
+        "fairness", "throughput", "entries", "frames_per_cs", "bytes_per_cs", "link_change_rate", "mean_degree",
+        "time_partitioned",
     )),
     ("medium_lateness", "p99", "medium lateness p99 (ms)"),
 )  # fmt: skip
 _WHERE_ANY = (
     "frames_per_cs", "bytes_per_cs", "medium_lateness", "inversions_per_cs", "inversions_after_grace_per_cs",
-    "deadlines_missed",
+    "deadlines_missed", "transmissions_per_cs", "arrivals", "evictions", "abandoned", "regenerated",
 )  # fmt: skip
 """Metrics that only some backends or loads have: where none is measured, there is no row for it."""
 
@@ -113,6 +115,9 @@ def metrics_table(metrics: dict[str, Any]) -> Table:
         if key == "messages_per_cs":
             by_type = metrics["messages_per_cs_by_type"]
             rows += [_metric_row(f"  {type}", one) for type, one in by_type.items() if isinstance(one, dict)]
+    for key, label in _BY_PLACE:
+        places = metrics.get(key, {}).items()
+        rows += [_metric_row(f"{label} {place}", one) for place, one in places if isinstance(one, dict)]
     return Table(("metric", "mean", "± 95 %", "p50", "p95", "max"), rows)
 
 

@@ -6,7 +6,10 @@ a geometry, agents, a load and link changes, the same for every backend and for 
 
 from __future__ import annotations
 
-from agents.contract import Agent, Needs
+from collections import defaultdict
+
+from agents.contract import TICKS, Agent, Needs
+from agents.groups import Group, GroupAgent, Member
 from analysis.events import Start
 from analysis.listener import Listener
 from testbed.durations import to_ticks
@@ -14,11 +17,15 @@ from testbed.errors import InputError
 from testbed.event_queue import Scheduler
 from testbed.link.settings import LinkSettings
 from testbed.mobility.area import Area
+from testbed.mobility.trajectory import standing
 from testbed.network import graph
 from testbed.network.clusters import Clusters, LinksWithin, connected_clusters, equal_clusters
 from testbed.network.geometry import Geometry
 from testbed.network.interfaces import Links
 from testbed.network.link_changes import PoissonChanges, RangeChanges
+from testbed.network.place_register import PlaceRegister
+from testbed.network.stays import Neighbourhood, Stay, stays
+from testbed.network.travel import Churn, PlannedStays, Travel, Travellers
 from testbed.pairs import link_of
 from testbed.radio.air import Air
 from testbed.radio.datagram_loss import DatagramLoss
@@ -42,15 +49,21 @@ class Repetition:
         """The network at time 0. It belongs to the caller, which may change it as links come and go."""
         self.clusters = _make_clusters(scenario, self.graph)
         """The clusters of the nodes, if there are any."""
+        self.neighbourhoods = _neighbourhoods(scenario)
+        """The places, if there are any."""
+        self.groups = self._initial_groups()
+        """Who is in which neighbourhood at time 0, for an algorithm that runs in them; over radio, no node is."""
         choice = scenario.algorithm
         self.initial_state = InitialState(
             choice.name,
             choice.agent,
             choice.parameters,
+            scenario.nodes,
             self.graph,
             streams,
             has_links=not isinstance(scenario.links, RadioChoice),
             clusters=self.clusters,
+            groups=self.groups,
         )
 
     @property
@@ -82,6 +95,60 @@ class Repetition:
         if isinstance(topology, RandomTopology):
             rate, reading = topology.link_change_rate, topology.reading
         return PoissonChanges(queue, links, self.graph, rate, reading, self.streams.of("link changes"))
+
+    # -- neighbourhoods ----------------------------------------------------------------------------------------------
+
+    def stays(self) -> list[Stay]:
+        """When nodes are in the neighbourhoods of places."""
+        assert self.geometry is not None, "places are where nodes move"
+        trajectories = self.geometry.trajectories[: self.scenario.nodes]
+        return stays(trajectories, self.neighbourhoods, until=self.geometry.seconds)
+
+    def _initial_groups(self) -> list[Group] | None:
+        scenario, members = self.scenario, defaultdict[int, list[int]](list)
+        capacities = scenario.group_capacities
+        if not capacities:
+            return None
+        if scenario.churn is not None:
+            for node in range(scenario.nodes):
+                members[node % scenario.churn.groups].append(node)
+        elif not isinstance(scenario.links, RadioChoice):
+            for stay in self.stays():
+                if stay.arrives == 0:
+                    members[stay.group].append(stay.node)
+        return [
+            Group(number, capacity, tuple(Member(node, visit) for visit, node in enumerate(members[number])))
+            for number, capacity in enumerate(capacities)
+        ]
+
+    def place_registers(self) -> list[PlaceRegister]:
+        """The registers of all places at time 0; where no node is, the token lies."""
+        return [self.place_register(group) for group in self.groups or []]
+
+    def place_register(self, group: Group) -> PlaceRegister:
+        """The register of one place at time 0."""
+        choice = self.scenario.algorithm
+        assert issubclass(choice.agent, GroupAgent)
+        deposit = None if group.members else choice.agent.first_deposit(group, choice.parameters)
+        return PlaceRegister(group.capacity, group.members, deposit)
+
+    def travel(self, queue: Scheduler, travellers: Travellers) -> Travel:
+        """What makes nodes arrive in neighbourhoods and leave them."""
+        scenario, streams, churn = self.scenario, self.streams, self.scenario.churn
+        assert scenario.notice is not None
+        notice = max(1, to_ticks(scenario.notice))
+        if churn is None:
+            return PlannedStays(queue, travellers, self.stays(), notice, TICKS / scenario.time_unit)
+        return Churn(
+            queue,
+            travellers,
+            churn.groups,
+            churn.departures,
+            notice,
+            lambda node: churn.away.sampler(streams.of("away", node)),
+            lambda node: streams.of("churn", node),
+            scenario.nodes,
+        )
 
     # -- links over radio --------------------------------------------------------------------------------------------
 
@@ -121,6 +188,8 @@ class Repetition:
         """The first event of the repetition: the units and tokens that every node holds, and the links there are."""
         scenario, choice = self.scenario, self.scenario.algorithm
         agent, parameters = choice.agent, choice.parameters
+        groups, places = self.groups or [], scenario.group_capacities
+        where = {member.node: group.number for group in groups for member in group.members}
         grace = 2 * scenario.workload.cs_time.mean() if scenario.grace is None else scenario.grace
         start = Start(
             trace=scenario.trace,
@@ -129,13 +198,16 @@ class Repetition:
             assumes_connected=agent.assumes_connected,
             promises_bound=agent.promises_bound(parameters),
             shares=agent.shares.value,
-            capacity=agent.capacity(parameters) * (scenario.clusters or 1),
+            capacity=sum(places) or agent.capacity(parameters) * (scenario.clusters or 1),
             warmup=to_ticks(scenario.warmup),
             grace=to_ticks(grace),
             units=[units for units, _ in held],
             tokens=[tokens for _, tokens in held],
             links=links,
             clusters=[] if self.clusters is None else list(self.clusters.of),
+            places=places,
+            groups=[where.get(node) for node in range(scenario.nodes)] if places else [],
+            kept=[0 if group.members else group.capacity for group in groups],
         )
         listener.start(0, None, *start)
 
@@ -160,6 +232,13 @@ def _make_clusters(scenario: Scenario, network: graph.Graph) -> Clusters | None:
     return clusters
 
 
+def _neighbourhoods(scenario: Scenario) -> list[Neighbourhood]:
+    return [
+        place.neighbourhood(capacity)
+        for place, capacity in zip(scenario.neighbourhoods, scenario.group_capacities, strict=False)
+    ]
+
+
 def is_geometric(scenario: Scenario) -> bool:
     """Whether nodes have places."""
     return isinstance(scenario.topology, GeometricTopology)
@@ -174,6 +253,7 @@ def make_geometry(scenario: Scenario, streams: Streams) -> Geometry:
     if scenario.placement is not None:
         starts = scenario.placement.positions(scenario.nodes, area, streams.of("placement"))
     trajectories = scenario.mobility.trajectories(starts, scenario.nodes, area, seconds, streams)
+    trajectories = [*trajectories, *(standing(place.centre) for place in _neighbourhoods(scenario))]
     try:
         air, hysteresis = Air(scenario.radio, streams), scenario.topology.hysteresis
         return Geometry(trajectories, air, seconds=seconds, hysteresis=hysteresis)
@@ -184,7 +264,7 @@ def make_geometry(scenario: Scenario, streams: Streams) -> Geometry:
 def _initial_graph(scenario: Scenario, streams: Streams, geometry: Geometry | None) -> graph.Graph:
     topology, nodes = scenario.topology, scenario.nodes
     if geometry is not None:
-        return graph.Graph(nodes, geometry.crossings().initial_links())
+        return graph.Graph(scenario.stations, geometry.crossings().initial_links())
     if isinstance(topology, RandomTopology):
         return graph.random_connected(nodes, topology.links(nodes), streams.of("topology"))
     if isinstance(topology, ExplicitTopology):

@@ -1,4 +1,4 @@
-"""Faults of a scenario, carried out in any backend: crash, restart, cut, heal, lose."""
+"""Faults of a scenario, carried out in any backend: crash, restart, cut, heal, lose, vanish."""
 
 from __future__ import annotations
 
@@ -108,6 +108,10 @@ class Faults:
 
     def _lose(self, fault: Fault, node: int | None) -> None:
         self._target.lose(node, fault.message)
+
+    def _vanish(self, fault: Fault, node: int) -> None:
+        if self._target.is_alive(node):
+            self._target.vanish(node)
 
     def _sever(self, cut: Cut) -> Cut:
         """Remove the links that a cut crosses from the plan, and let none form across it."""

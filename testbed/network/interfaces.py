@@ -116,5 +116,8 @@ class FaultTarget(Scheduler, Protocol):
     def lose(self, node: int | None, message: str | None) -> None:
         """Lose the next message of a node (or, for None, the next that carries a token), of a type if one is named."""
 
+    def vanish(self, node: int) -> None:
+        """A node leaves its neighbourhood at once, without notice."""
+
     def update_partitions(self) -> None:
         """Nodes have crashed or restarted: find out which nodes can reach which."""

@@ -3,23 +3,24 @@
 In a component without a unit no node can enter, and link-reversal algorithms raise heights there without end. The
 messages of such nodes say nothing of what a critical section costs, so they are counted apart.
 
-With clusters, each cluster has components and units of its own: a node can do nothing with the units of another one.
+With clusters or neighbourhoods, each section of the nodes has components and units of its own: a node can do nothing
+with the units of another one.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import NamedTuple
 
-from testbed.network.clusters import Clusters
 from testbed.network.interfaces import MovingUnits, PartitionSource
 
-Part = tuple[int, int]
-"""A component of a cluster: the component's label, and the cluster's number."""
+Part = tuple[int, int | None]
+"""A component of a section: the component's label, and the number of the cluster or neighbourhood."""
 
 
 class Reach(NamedTuple):
-    """What a node can reach, of its own cluster."""
+    """What a node can reach, of its own cluster or neighbourhood."""
 
     nodes: int
     """How many nodes, itself included."""
@@ -34,11 +35,16 @@ class Reach(NamedTuple):
 class Partitions:
     """Reports to a backend and its listener that the components have changed, when the backend calls `update`."""
 
-    def __init__(self, source: PartitionSource, *, has_units: bool, clusters: Clusters | None = None) -> None:
-        """`has_units`: whether nodes hold units; without any, no node is cut off from them."""
+    def __init__(
+        self, source: PartitionSource, *, has_units: bool, section_of: Callable[[int], int | None] = lambda node: 0
+    ) -> None:
+        """`has_units`: whether nodes hold units; without any, no node is cut off from them.
+
+        `section_of`: the cluster or neighbourhood of a node; None for a node that is in none, and counts for nothing.
+        """
         self._source = source
         self._has_units = has_units
-        self._clusters = clusters
+        self._section_of = section_of
         self._reported: tuple[int, frozenset[int]] = (1, frozenset())
 
     def update(self) -> None:
@@ -46,7 +52,7 @@ class Partitions:
         source, present = self._source, self._present()
         supplied = self._supplied() if self._has_units else set(present)
         cut_off = frozenset(node for part, nodes in present.items() if part not in supplied for node in nodes)
-        parts = max(_by_cluster(present).values(), default=0)
+        parts = max(_by_section(present).values(), default=0)
         if (parts, cut_off) != self._reported:
             self._reported = (parts, cut_off)
             source.listener.partition(source.now, None, parts, sorted(cut_off))
@@ -54,15 +60,15 @@ class Partitions:
 
     def reach(self, node: int) -> Reach:
         """What a node can reach."""
-        source, (_, cluster) = self._source, self._part(node)
-        fellows = {one for one in source.links.components.of(node) if self._part(one)[1] == cluster}
+        source, (_, section) = self._source, self._part(node)
+        fellows = {one for one in source.links.components.of(node) if self._section_of(one) == section}
         moving = [one for one in source.moving_units() if self._part_of(one) == self._part(node)]
         amounts = [*map(source.held_by, fellows), *((one.units, one.tokens) for one in moving)]
         units, tokens = sum(units for units, _ in amounts), sum(tokens for _, tokens in amounts)
-        return Reach(len(fellows), units, tokens, _by_cluster(self._present())[cluster])
+        return Reach(len(fellows), units, tokens, _by_section(self._present())[section])
 
     def _part(self, node: int) -> Part:
-        return self._source.links.components.label[node], 0 if self._clusters is None else self._clusters.of[node]
+        return self._source.links.components.label[node], self._section_of(node)
 
     def _part_of(self, moving: MovingUnits) -> Part | None:
         """Where a unit in transit is; None if it is between two components."""
@@ -72,11 +78,11 @@ class Partitions:
         return label[moving.source], self._part(moving.sender)[1]
 
     def _present(self) -> dict[Part, list[int]]:
-        """The nodes that run and are present, by component and cluster."""
+        """The nodes that run and are present, by component and section."""
         present: dict[Part, list[int]] = {}
         for members in self._source.links.components.members.values():
             for node in members:
-                if self._source.is_present(node):
+                if self._source.is_present(node) and self._section_of(node) is not None:
                     present.setdefault(self._part(node), []).append(node)
         return present
 
@@ -86,6 +92,6 @@ class Partitions:
         return holders | {self._part_of(moving) for moving in self._source.moving_units() if moving.tokens}
 
 
-def _by_cluster(present: dict[Part, list[int]]) -> Counter[int]:
-    """How many components every cluster has."""
-    return Counter(cluster for _, cluster in present)
+def _by_section(present: dict[Part, list[int]]) -> Counter[int | None]:
+    """How many components every cluster or neighbourhood has."""
+    return Counter(section for _, section in present)

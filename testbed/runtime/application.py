@@ -47,6 +47,7 @@ class Application:
         self.stay = 0  # how often it has entered its critical section
         self.since = 0  # when its latest request was made
         self.demand = Demand()  # of its latest request
+        self.wants = False  # whether it asks as soon as its node arrives in a neighbourhood
         self.plan = 0  # which of the requests that it planned while thinking is the current one
         self.rate = load.rates(node)
         self.script = tuple(sorted((one for one in load.script if one.node == node), key=lambda one: one.at))

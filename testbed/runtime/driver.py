@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from agents.contract import CRITICAL, REMAINDER, WAITING, Agent, Needs
 from agents.message import Message, tokens_of
-from agents.outputs import CANCEL_TIMER, ENTER, EVICT, SEND, SET_TIMER, Op
+from agents.outputs import CANCEL_TIMER, ENTER, SEND, SET_TIMER, Op
 from analysis.batched import ENTERED, EXITED, RECEIVED, REQUESTED, SENT, BatchedListener
 from testbed.errors import TestbedError
 from testbed.event_queue import Scheduler
@@ -69,11 +69,12 @@ class Driver:
         self._losses = MessageLosses()
         self._enough_entries = entries
         self.absent: set[int] = set()  # nodes that have not appeared yet, or have left
+        self.away: set[int] = set()  # nodes that are in no neighbourhood, or about to leave theirs
         self.cut_off: frozenset[int] = frozenset()  # nodes that can reach no unit; what they send is counted apart
         self._unreleased = 0  # requests made whose critical sections are not over
         self._timers = Timers(host, self._timer)
         algorithm = type(next(iter(agents.values())))
-        self._any_node = algorithm.needs is Needs.ANY_NODE
+        self._any_node = algorithm.needs is not Needs.LINKS
         self.counts = MessageCounts((*algorithm.messages, Dropped), algorithm)
         self._classes, self._classes_cut_off = self.counts.usual, self.counts.cut_off
         for classes in (self._classes, self._classes_cut_off):
@@ -89,6 +90,9 @@ class Driver:
         Scripted requests before `since` are left out: they were for an earlier incarnation. One that is late is made.
         """
         self._has_begun = True
+        for agent in self.agents.values():
+            if agent.outbox:  # what it says when it starts
+                self._apply(agent)
         for node, application in self.applications.items():
             if node in self.agents:
                 self._think(application)
@@ -203,6 +207,7 @@ class Driver:
         self.listener.crash(self.host.now, node, agent.units, agent.tokens)
         application.incarnation += 1  # what was scheduled for the previous incarnation does not happen
         application.backlog.clear()
+        application.wants = False
         self._timers.cancel_all(node)
         if application.status is not REMAINDER:
             self._unreleased -= 1
@@ -228,7 +233,7 @@ class Driver:
     def _request(self, application: Application, incarnation: int, plan: int) -> None:
         if self.stopping or incarnation != application.incarnation or plan != application.plan:
             return
-        if application.node in self.absent:  # a node that is not present does not ask
+        if application.node in self.absent or application.node in self.away:  # a node that is not present does not ask
             self._think(application)
             return
         application.demand = application.draw_demand(self.host.now)
@@ -237,7 +242,8 @@ class Driver:
 
     def _follow_script(self, application: Application, request: ScriptedRequest) -> None:
         """The time of a scripted request has come; an application that is busy asks when it has left."""
-        if self.stopping or application.node not in self.agents or application.node in self.absent:
+        node = application.node
+        if self.stopping or node not in self.agents or node in self.absent or node in self.away:
             return
         if application.status is not REMAINDER:
             application.backlog.append(request)
@@ -297,15 +303,11 @@ class Driver:
             self._apply(agent)
         if self.stopping:
             self._halt_if_served()
-        elif application.backlog and node not in self.absent:
+        elif application.backlog and node not in self.absent and node not in self.away:
             self._follow_script(application, application.backlog.popleft())
         else:
             application.backlog.clear()  # a node that is not present does not ask
             self._think(application)
-
-    def _evict(self, node: int) -> None:
-        self.listener.evict(self.host.now, node)
-        self.applications[node].status = WAITING
 
     def _halt_if_served(self) -> None:
         if self.is_over():
@@ -392,10 +394,8 @@ class Driver:
             self._timers.set(node, a, b)
         elif op is CANCEL_TIMER:
             self._timers.cancel(node, a)
-        elif op is EVICT:
-            self._evict(node)
         else:
-            raise AgentError(f"node {node} asks for {op.name}, which no backend can do yet")
+            raise AgentError(f"node {node} asks for {op.name}, which needs neighbourhoods")
 
     def _watch(self, kind: MessageClass, channel: Channel, message: Message, number: int) -> Post:
         """Report a message that leaves, and put it on its channel, or what stands for it if a fault drops it."""

@@ -6,11 +6,12 @@ everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from agents.contract import Agent, Parameters
+from agents.groups import Group, GroupAgent
 from testbed.network.clusters import Clusters
 from testbed.network.graph import Graph, permuted
 from testbed.randomness import Streams
@@ -26,18 +27,25 @@ class InitialState:
         name: str,
         algorithm: type[Agent],
         parameters: Parameters,
+        nodes: int,
         graph: Graph,
         streams: Streams,
         *,
         has_links: bool,
         clusters: Clusters | None = None,
+        groups: Sequence[Group] | None = None,
     ) -> None:
-        """`has_links`: whether nodes know their neighbours at time 0; otherwise their link layers have to find them."""
+        """`has_links`: whether nodes know their neighbours at time 0; otherwise their link layers have to find them.
+
+        `groups`: who is in which neighbourhood, for an algorithm that runs in them.
+        """
         self._name = name
+        self._nodes = nodes
         self._algorithm = algorithm
         self._parameters = parameters
         self._streams = streams
         self._clusters = clusters
+        self._groups = groups
         with self._starting():
             network = permuted(graph, streams.of("permutation")) if algorithm.starts_permuted(parameters) else graph
             self.starts: list[Any] = self._initial(network)
@@ -46,6 +54,9 @@ class InitialState:
 
     def _initial(self, network: Graph) -> list[Any]:
         """What every node starts with; every cluster starts as a network of its own."""
+        if self._groups is not None:
+            assert issubclass(self._algorithm, GroupAgent)
+            return self._algorithm.initial_in(self._groups, self._nodes, self._parameters)
         if self._clusters is None:
             return self._algorithm.initial(network.adjacency(), self._parameters)
         starts: dict[int, Any] = {}

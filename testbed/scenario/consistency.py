@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from math import dist
 from typing import TYPE_CHECKING
 
-from agents.contract import Shares
+from agents.contract import Needs, Shares
+from agents.registry import ALGORITHMS
 from testbed.backends.registry import find_backend
 from testbed.backends.rules import first_refusal
 from testbed.durations import to_ticks
@@ -50,6 +52,7 @@ def _check_length(scenario: Scenario) -> None:
 def _check_algorithm(scenario: Scenario) -> None:
     choice = scenario.algorithm
     _check_clusters(scenario)
+    _check_neighbourhoods(scenario)
     try:
         choice.parameters.check(scenario.nodes // (scenario.clusters or 1))
     except ValueError as error:
@@ -78,7 +81,12 @@ def _check_delays(scenario: Scenario) -> None:
 
 def _check_workload(scenario: Scenario) -> None:
     workload, nodes = scenario.workload, scenario.nodes
-    if workload.rate is None and not workload.requests:
+    if workload.contention is not None and workload.rate is not None:
+        raise found_instead("both rate and contention", "one of them", key="workload.contention")
+    if workload.contention is not None and not workload.cs_time.mean():
+        allowed = "with a cs_time of more than 0, of which it is a share"
+        raise found_instead("contention", allowed, key="workload.contention")
+    if workload.rate is None and workload.contention is None and not workload.requests:
         raise found_instead(
             "nothing", "requests per time unit, or workload.requests, a script of them", key="workload.rate"
         )
@@ -116,6 +124,52 @@ def _check_clusters(scenario: Scenario) -> None:
     if capacity > 1:
         found = f"{scenario.clusters}, and {choice.name} with {capacity} units"
         raise found_instead(found, "an algorithm that has one unit, to run in each cluster", key="clusters")
+
+
+def _check_neighbourhoods(scenario: Scenario) -> None:
+    """Neighbourhoods are for algorithms that run in them; places need positions and do not overlap."""
+    choice, places, churn = scenario.algorithm, scenario.neighbourhoods, scenario.churn
+    needs_groups = choice.agent.needs is Needs.GROUPS
+    key = "neighbourhoods" if places else "churn"
+    if needs_groups and not places and churn is None:
+        allowed = f"neighbourhoods (places) or churn (groups without places): {choice.name} runs in them"
+        raise found_instead("neither neighbourhoods nor churn", allowed, key="neighbourhoods")
+    if places and churn is not None:
+        raise found_instead("both neighbourhoods and churn", "one of them", key="churn")
+    if (places or churn is not None) and not needs_groups:
+        able = ", ".join(name for name, agent in ALGORITHMS.items() if agent.needs is Needs.GROUPS)
+        raise found_instead(choice.name, f"an algorithm that runs in neighbourhoods: {able}", key=key)
+    if not needs_groups:
+        if scenario.notice is not None:
+            raise found_instead("notice", "with neighbourhoods or churn only", key="notice")
+        return
+    if scenario.notice is None:
+        raise found_instead("nothing", "more than 0: nodes learn before that they leave", key="notice")
+    if scenario.clusters is not None:
+        raise found_instead(str(scenario.clusters), f"none: {choice.name} runs in neighbourhoods", key="clusters")
+    if churn is not None and not isinstance(scenario.links, IdealChoice):
+        allowed = "with ideal links only: over radio, a node hears the beacon of a place (neighbourhoods)"
+        raise found_instead("churn", allowed, key="churn")
+    _check_places(scenario)
+
+
+def _check_places(scenario: Scenario) -> None:
+    places = scenario.neighbourhoods
+    if places and not isinstance(scenario.topology, GeometricTopology):
+        raise found_instead("places", "with topology geometric only", key="neighbourhoods")
+    for index, place in enumerate(places):
+        assert scenario.radio is not None
+        height = place.centre[2] if len(place.centre) > 2 else 0.0
+        reach = scenario.radio.reach_m(0.0, height, height)
+        if place.range > reach:
+            allowed = f"at most the radio's range of {reach:.4g} m: its members hear the place"
+            raise found_instead(f"{place.range:g}", allowed, key=f"neighbourhoods.{index}.range")
+        for other, earlier in enumerate(places[:index]):
+            distance = dist([*place.centre, 0.0][:3], [*earlier.centre, 0.0][:3])
+            if distance < place.range + earlier.range:
+                found = f"{distance:g} m from neighbourhood {other}"
+                allowed = f"at least {place.range + earlier.range:g} m, the sum of their ranges: they do not overlap"
+                raise found_instead(found, allowed, key=f"neighbourhoods.{index}.centre")
 
 
 def _check_topology(scenario: Scenario) -> None:
@@ -198,6 +252,9 @@ def _check_fault(scenario: Scenario, fault: FaultSection, key: str) -> None:
     if fault.holder and scenario.algorithm.agent.shares is Shares.PERMISSIONS:
         allowed = f"a node by its number: {scenario.algorithm.name} shares permissions, which no node holds"
         raise found_instead("holder", allowed, key=f"{key}.holder")
+    if fault.kind == "vanish" and scenario.algorithm.agent.needs is not Needs.GROUPS:
+        allowed = "with neighbourhoods or churn only: a node leaves its neighbourhood without notice"
+        raise found_instead("vanish", allowed, key=f"{key}.kind")
     if fault.kind == "lose" and not isinstance(scenario.links, IdealChoice):
         allowed = "with ideal links only: over radio links, what is lost is sent again"
         raise found_instead("lose", allowed, key=f"{key}.kind")

@@ -18,7 +18,7 @@ class FaultSection(Section):
     """Something that goes wrong at a time: to a node by number, or to the node that holds a token then."""
 
     at: Units
-    kind: Literal["crash", "restart", "cut", "heal", "lose"]
+    kind: Literal["crash", "restart", "cut", "heal", "lose", "vanish"]
     node: Node | None = None
     holder: bool = False
     peer: Node | None = None
@@ -42,6 +42,7 @@ class FaultSection(Section):
             "cut": "node, holder or group",
             "heal": "node, group, or none of them for all",
             "lose": "node or holder",
+            "vanish": "node or holder",
         }[self.kind]
         fits = {
             "crash": subjects == 1 and self.group is None,
@@ -49,6 +50,7 @@ class FaultSection(Section):
             "cut": subjects == 1,
             "heal": subjects <= 1 and not self.holder,
             "lose": subjects == 1 and self.group is None,
+            "vanish": subjects == 1 and self.group is None,
         }[self.kind]
         if not fits:
             raise found_instead(f"a {self.kind} with {subjects} subjects or the wrong one", wanted)

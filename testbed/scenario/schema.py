@@ -29,6 +29,7 @@ from testbed.scenario.algorithm import Algorithm
 from testbed.scenario.expect import Expect
 from testbed.scenario.faults import FaultSection
 from testbed.scenario.links import IdealChoice, LinkChoice
+from testbed.scenario.neighbourhoods import DEFAULT_NOTICE, ChurnSection, NeighbourhoodSection, Notice
 from testbed.scenario.topology import Topology
 from testbed.scenario.workload import Delays, Units, Workload
 from testbed.section import Section
@@ -72,6 +73,12 @@ class Scenario(Section):
     """What carries frames from radio to radio, where there is a choice: on mininet-wifi."""
     clusters: Annotated[int, Field(ge=1)] | None = None
     """Run the algorithm in so many clusters of nodes, each by itself."""
+    neighbourhoods: list[NeighbourhoodSection] = Field([])
+    """Places whose units nodes within range share, for algorithms that run in neighbourhoods."""
+    churn: ChurnSection | None = None
+    """Neighbourhoods without places, between which nodes travel."""
+    notice: Notice | None = None
+    """How long before it leaves a neighbourhood a node learns of that."""
     delays: Delays = Delays()
     workload: Workload
     faults: list[FaultSection] = Field([])
@@ -138,6 +145,14 @@ class Scenario(Section):
             return data  # the check of the delays reports it
         return {**data, "algorithm": {**chosen, "window": 2 * hop.mean()}}
 
+    @model_validator(mode="before")
+    @classmethod
+    def _give_notice(cls, data: Any) -> Any:
+        """By default, nodes learn one time unit before that they leave their neighbourhood."""
+        if isinstance(data, dict) and (data.get("neighbourhoods") or data.get("churn")) and "notice" not in data:
+            return {**data, "notice": DEFAULT_NOTICE}
+        return data
+
     @model_validator(mode="after")
     def _fits_together(self) -> Scenario:
         consistency.check(self)
@@ -149,6 +164,19 @@ class Scenario(Section):
         if self.workload.has_priorities() and not choice.agent.uses_priorities(choice.parameters):
             return [f"{choice.name} ignores the priorities of this workload."]
         return []
+
+    @property
+    def stations(self) -> int:
+        """How many stations there are: the nodes and, after them, one at each place."""
+        return self.nodes + len(self.neighbourhoods)
+
+    @property
+    def group_capacities(self) -> list[int]:
+        """The units of every neighbourhood; none if there are no neighbourhoods."""
+        choice = self.algorithm
+        if self.churn is not None:
+            return [choice.agent.capacity(choice.parameters)] * self.churn.groups
+        return [place.k or choice.agent.capacity(choice.parameters) for place in self.neighbourhoods]
 
     @property
     def trace_file(self) -> Path | None:

@@ -58,6 +58,8 @@ class Workload(Section):
 
     One for all nodes or one for each; 0 for a node that never asks, except by script.
     """
+    contention: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """Instead of a rate: the mean CS time as a share of it and the mean time that a node thinks (Joung)."""
     cs_time: Time = Duration("fixed", (1.0,))
     units: UnitsOfDemand = UnitsChoice((1,), (1.0,))
     priority: PriorityOfDemand = PriorityChoice("fixed", (0,))
@@ -73,6 +75,8 @@ class Workload(Section):
 
     def rate_of(self, node: int) -> float:
         """The rate of one node."""
+        if self.contention is not None:
+            return self.contention / ((1 - self.contention) * self.cs_time.mean())
         return self.rate[node] if isinstance(self.rate, list) else self.rate or 0.0
 
     def has_priorities(self) -> bool:

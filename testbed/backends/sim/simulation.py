@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agents.contract import TICKS, Needs, Shares
+from agents.groups import GroupAgent
 from agents.message import tokens_of
 from analysis.batched import BatchedListener
 from testbed.backends.repetition import Repetition
+from testbed.backends.sim.ideal_groups import IdealGroups
 from testbed.backends.sim.ideal_links import HopDelay, IdealLinks
 from testbed.backends.sim.ideal_router import IdealRouter, RoutedMessage
 from testbed.backends.sim.radio_links import RadioLinks, SharedWire
@@ -17,9 +19,11 @@ from testbed.network.faults import Faults
 from testbed.network.graph import Graph
 from testbed.network.interfaces import MovingUnits
 from testbed.network.partitions import Partitions
+from testbed.network.travel import Travel
 from testbed.randomness import Streams
 from testbed.runtime.channel import Post
 from testbed.runtime.driver import Driver
+from testbed.runtime.group_driver import GroupDriver
 from testbed.scenario.links import RadioChoice
 from testbed.scenario.schema import Scenario
 from testbed.scenario.topology import GeometricTopology, RandomTopology
@@ -34,15 +38,18 @@ class Simulation(EventQueue):
         self.listener = listener
         self._streams = streams
         self._is_radio = isinstance(scenario.links, RadioChoice)
+        self._has_groups = scenario.algorithm.agent.needs is Needs.GROUPS
         self._repetition = Repetition(scenario, streams)
         self.geometry, self.graph = self._repetition.geometry, self._repetition.graph
+        self.groups: IdealGroups | None = None
+        self.travel: Travel | None = None
         self.driver = self._make_driver()
         usable = self._repetition.usable_graph()
         self.transport: IdealRouter | IdealLinks | RadioLinks
         self.links: IdealLinks | RadioLinks
         if self._is_radio:
             self.links = self.transport = self._make_radio_links(usable)
-        elif scenario.algorithm.agent.needs is Needs.ANY_NODE:
+        elif scenario.algorithm.agent.needs is not Needs.LINKS:
             self.transport = IdealRouter(
                 self,
                 self.driver,
@@ -65,10 +72,13 @@ class Simulation(EventQueue):
                 may_part=self._may_part(),
             )
         self.move = self.transport.move
+        if self._has_groups and not self._is_radio:
+            self._make_groups()
         self.changes = self._repetition.link_changes(self, self.links)
         self._plan_absences()
-        has_units = scenario.algorithm.agent.shares is Shares.TOKENS
-        self.partitions = Partitions(self, has_units=has_units, clusters=self._repetition.clusters)
+        # In a neighbourhood a token that is lost may come back, so that no node counts as cut off from it.
+        has_units = scenario.algorithm.agent.shares is Shares.TOKENS and not self._has_groups
+        self.partitions = Partitions(self, has_units=has_units, section_of=self._section_of())
         self._is_update_planned = False
         self.links.on_partition_change = self.driver.on_units_lost = self.update_partitions
         self.faults = Faults([section.fault() for section in scenario.faults], self)
@@ -80,7 +90,26 @@ class Simulation(EventQueue):
         repetition, nodes = self._repetition, range(self.scenario.nodes)
         agents = {node: repetition.agent(node) for node in nodes}
         applications = {node: repetition.application(node) for node in nodes}
-        return Driver(agents, applications, self, self.listener, entries=self.scenario.entries)
+        kind = GroupDriver if self._has_groups else Driver
+        return kind(agents, applications, self, self.listener, entries=self.scenario.entries)
+
+    def _make_groups(self) -> None:
+        """Neighbourhoods that every node knows of at once, and what makes nodes travel between them."""
+        assert isinstance(self.driver, GroupDriver)
+        self.groups = self.driver.groups = IdealGroups(self, self.driver, self._repetition.place_registers())
+        self.travel = self._repetition.travel(self, self.groups)
+        self.driver.on_stop.append(self.travel.stop)
+
+    def _section_of(self) -> Callable[[int], int | None]:
+        """The cluster or neighbourhood of a node, where there are such."""
+        clusters = self._repetition.clusters
+        if clusters is not None:
+            return clusters.of.__getitem__
+        return self._group_of if self._has_groups else lambda node: 0
+
+    def _group_of(self, node: int) -> int | None:
+        agent = self.driver.agents.get(node)
+        return agent.group if isinstance(agent, GroupAgent) else None
 
     def _make_radio_links(self, usable: Graph) -> RadioLinks:
         repetition, agent = self._repetition, self.scenario.algorithm.agent
@@ -162,6 +191,8 @@ class Simulation(EventQueue):
     def crash(self, node: int) -> None:
         """Stop a node at once; it loses its state."""
         self.driver.crash(node)
+        if self.groups is not None:
+            self.groups.crash(node)
         for post in self.transport.tear(node):
             self.driver.lost(post, "crash")
         self.links.drop_node(node)
@@ -170,6 +201,13 @@ class Simulation(EventQueue):
         """Start a crashed node again, with an empty state."""
         self.driver.restart(node, self._repetition.initial_state.restarted(node))
         self.links.restart(node)
+        if self.travel is not None:
+            self.travel.return_of(node)
+
+    def vanish(self, node: int) -> None:
+        """A node leaves its neighbourhood at once, without notice."""
+        assert self.groups is not None, "only nodes in neighbourhoods vanish"
+        self.groups.vanish(node)
 
     def lose(self, node: int | None, message: str | None) -> None:
         """Lose the next message of a node (or, for None, the next that carries a token), of a type if one is named."""
@@ -237,6 +275,8 @@ class Simulation(EventQueue):
         else:
             self.driver.begin()
         self.changes.begin()
+        if self.travel is not None:
+            self.travel.begin()
         self.faults.begin()
         if scenario.duration is not None:
             self.at(to_ticks(scenario.duration), self._stop_for_good)

@@ -6,8 +6,9 @@ later than they are written.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from analysis.listener import Listener
-from testbed.network.clusters import Clusters
 from testbed.network.graph import Graph
 from testbed.network.interfaces import MovingUnits
 from testbed.network.partitions import Partitions
@@ -83,7 +84,7 @@ class Ledger:
         listener: Listener,
         *,
         has_units: bool = True,
-        clusters: Clusters | None = None,
+        section_of: Callable[[int], int | None] = lambda node: 0,
     ) -> None:
         self.now = 0
         self.listener = listener
@@ -92,7 +93,7 @@ class Ledger:
         self.alive = set(range(len(held)))
         self.absent = absent
         self.cut_off: frozenset[int] = frozenset()
-        self.partitions = Partitions(self, has_units=has_units, clusters=clusters)
+        self.partitions = Partitions(self, has_units=has_units, section_of=section_of)
         self.links.on_partition_change = self.partitions.update
 
     def is_present(self, node: int) -> bool:

@@ -71,7 +71,7 @@ class Orchestrator(EventQueue):
         has_units = scenario.algorithm.agent.shares is Shares.TOKENS
         absent = self._absent_at_start()
         self._ledger = Ledger(
-            usable, self._held_at_start, absent, listener, has_units=has_units, clusters=self._repetition.clusters
+            usable, self._held_at_start, absent, listener, has_units=has_units, section_of=self._section_of()
         )
         self._merger = LogMerger(self._ledger, listener)
         self._listener = listener
