@@ -179,6 +179,8 @@ class KLME(Leader):
     def on_per_grant(self, peer: int, message: PerGrant) -> None:
         """E. Per_grant()."""
         if self.status is WAITING and message.number == self.number:
+            if message.leader_number > self.leader_number:
+                self.leader, self.leader_number = Member(peer, message.visit), message.leader_number
             self.status = CRITICAL
             self.enter()
 
@@ -256,7 +258,8 @@ class KLME(Leader):
             if message.request:
                 self.accept((peer, message.request))
             self.serve()
-        elif message.request:
+            return
+        if message.request:
             self.note(self.requests, (peer, message.request))
         if self.sent is not None:
             self.tell(member, LeaderInfo, *self.announcement(self.sent))
@@ -274,7 +277,8 @@ class KLME(Leader):
         """Leader_info says that this node is the leader: by FIFO, the Token should have come before it."""
         if not self.parameter.recover:
             return
-        if message.number > self.leader_number or self.missed is not None:
+        is_missed_again = self.missed is not None and message.number == self.leader_number
+        if message.number > self.leader_number or is_missed_again:
             self.leader_number = message.number
             self.leader = None
             self.missed = (peer, message.number, message.attempt)

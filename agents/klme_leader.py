@@ -168,7 +168,7 @@ class Leader(VisitingAgent):
                 self.status, self.acked = CRITICAL, True
                 self.enter()
             else:
-                self.tell(maker(request), PerGrant, number)
+                self.tell(maker(request), PerGrant, number, self.leader_number)
 
     def next_request(self) -> Request | None:
         """The first request in the queue of a node that is known to be there."""

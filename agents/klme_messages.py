@@ -91,6 +91,8 @@ class PerGrant(GroupMessage):
     """Per_grant(): the leader permits to enter the CS."""
 
     number: int = added()
+    leader_number: int = added()
+    """So that the Release goes to this leader or a later one, even if Leader_info is still on its way."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,7 @@ class Conservation(MoveListener, Check):
                 if (peer, node, id) in self.replaced:
                     self.offend(t, f"node {node} receives a token of node {peer} that was made anew ({type} {id})")
                 carried = in_transit.pop((peer, node, id), NOTHING)
+                self.sent_in.pop((peer, node, id), None)
                 if carried != (units, tokens):
                     self._differ(t, f"node {node} receives {Amount(units, tokens)}", id, peer, Amount(*carried))
                 held_units[node] += units
@@ -109,6 +110,7 @@ class Conservation(MoveListener, Check):
         amount = Amount(units, tokens)
         if amount != NOTHING and (node, peer, id) not in self.replaced:
             carried = self.in_transit.pop((node, peer, id), NOTHING)
+            self.sent_in.pop((node, peer, id), None)
             if carried == NOTHING and why == "crash" and peer in self.crashed:
                 return  # it had arrived, and was counted as lost when its receiver crashed
             if carried != amount:
@@ -175,6 +177,7 @@ class Conservation(MoveListener, Check):
         for key in moving:
             if key[0] == node:
                 self.lost_amount = self.lost_amount.plus(Amount(*self.in_transit.pop(key)))
+                del self.sent_in[key]
                 self.replaced.add(key)
         if units != self.whereabouts.places[group]:
             self.offend(t, f"node {node} makes a token of {units} units anew for neighbourhood {group}")

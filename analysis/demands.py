@@ -113,9 +113,9 @@ class DemandMetrics(StepListener):
         return self._start.clusters[node] if self._start.clusters else self._whereabouts.of(node)
 
     def _find_inversions(self, t: int, node: int, priority: int) -> None:
-        clusters = self._start.clusters
+        is_whole = not self._start.clusters and not self._start.places
         for other, (asked, _, greater, _) in self._waiting.items():
-            if greater > priority and (not clusters or clusters[other] == clusters[node]):
+            if greater > priority and (is_whole or self._section(other) == self._section(node)):
                 self._inversions += 1
                 self._after_grace += t - asked > self._start.grace
                 if len(self._listed) < MAX_OFFENDERS:

@@ -79,7 +79,7 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "refused": ("cs", ("group", "units", "tokens", "fields")),
     "regenerate": ("metrics", ("group", "units", "tokens")),
     "free": ("cs", ("group", "free", "units")),
-    "broadcast": ("events", ("group", "type", "receivers")),
+    "broadcast": ("events", ("group", "type", "receivers", "fields")),
     "link_up": ("events", ("peer",)),
     "link_down": ("events", ("peer", "lag")),
     "send": ("events", ("peer", "id", "type", "units", "tokens", "words", "added_words", "fields")),
@@ -110,13 +110,13 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
 - `link_down.lag` is for how long the link was kept because messages were in transit on it.
 - `evict`: a node leaves its neighbourhood from its critical section. It asks again where it arrives.
 - `join`: a node is in a neighbourhood, for the `visit`th time that any node comes there; `members` are the others, as
-  [node, visit], and `fields` is the token that lay at the place, with its units, or null.
+  [node, visit], and `fields` is the token that lay at the place, as its type and its fields, or null.
 - `left`: a node has left its neighbourhood: whether it was `ready`, whether it abandoned a request, and the units and
   tokens that it took along, which are lost.
 - `deposit`: the last node puts the token down at the place; `refused` if another node has arrived meanwhile.
 - `regenerate`: a node makes a token anew that was lost.
 - `free`: a token leaves, and says how many of its units are free.
-- `broadcast`: so many of the `send` events that follow are one transmission to a neighbourhood.
+- `broadcast`: so many of the `send` events that follow, one for each receiver, are one transmission.
 - `send.id` counts up from each sender to each receiver.
 - `relay` is a node between `source` and `target` that passes on a message of an algorithm that addresses any node."""
 

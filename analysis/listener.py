@@ -93,7 +93,7 @@ class Listener:
     def free(self, t: int, node: int, group: int, free: int, units: int) -> None:
         """A token leaves, with so many of its units free."""
 
-    def broadcast(self, t: int, node: int, group: int, type: str, receivers: int) -> None:
+    def broadcast(self, t: int, node: int, group: int, type: str, receivers: int, fields: Any) -> None:
         """The next messages of a node to so many receivers are one transmission."""
 
     def link_up(self, t: int, node: int, peer: int) -> None:

@@ -55,6 +55,8 @@ METRICS: dict[str, MetricName] = {
     "components": MetricName("components"),
     "time_partitioned": MetricName("time partitioned (share)"),
     "medium_lateness": MetricName("medium lateness (ms)", ("mean", "p50", "p95", "p99", "max")),
+    "frames_per_cs": MetricName("frames per CS"),
+    "bytes_per_cs": MetricName("bytes per CS"),
     "transmissions_per_cs": MetricName("transmissions per CS"),
     "arrivals": MetricName("arrivals in neighbourhoods"),
     "evictions": MetricName("critical sections cut short by leaving"),
@@ -62,6 +64,4 @@ METRICS: dict[str, MetricName] = {
     "regenerated": MetricName("tokens made anew"),
     "entries_by_place": MetricName("CS entries by place", ()),
     "waiting_by_place": MetricName("waiting time by place", ()),
-    "frames_per_cs": MetricName("frames per CS"),
-    "bytes_per_cs": MetricName("bytes per CS"),
 }

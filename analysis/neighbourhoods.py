@@ -80,9 +80,9 @@ class NeighbourhoodMetrics(StepListener):
     def regenerate(self, t: int, node: int, group: int, units: int, tokens: int) -> None:
         self._regenerated += t >= self._start.warmup
 
-    def broadcast(self, t: int, node: int, group: int, type: str, receivers: int) -> None:
+    def broadcast(self, t: int, node: int, group: int, type: str, receivers: int, fields: Any) -> None:
         if t >= self._start.warmup:
-            self._saved += receivers - 1
+            self._saved += max(0, receivers - 1)
 
     def result(self) -> dict[str, Any]:
         """The metrics of the neighbourhoods, ready for JSON; None where there are none."""

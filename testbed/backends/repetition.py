@@ -7,14 +7,18 @@ a geometry, agents, a load and link changes, the same for every backend and for 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 
+from agents.codec import Codec
 from agents.contract import TICKS, Agent, Needs
 from agents.groups import Group, GroupAgent, Member
+from agents.message import Message
 from analysis.events import Start
 from analysis.listener import Listener
 from testbed.durations import to_ticks
 from testbed.errors import InputError
 from testbed.event_queue import Scheduler
+from testbed.link.endtoend import EndToEnd
 from testbed.link.settings import LinkSettings
 from testbed.mobility.area import Area
 from testbed.mobility.trajectory import standing
@@ -31,7 +35,12 @@ from testbed.radio.air import Air
 from testbed.radio.datagram_loss import DatagramLoss
 from testbed.randomness import Streams
 from testbed.runtime.application import Application
+from testbed.runtime.group_driver import GroupDriver
 from testbed.runtime.initial_state import InitialState
+from testbed.runtime.place_messages import PLACE_MESSAGES
+from testbed.runtime.place_station import PlaceStation
+from testbed.runtime.registered_groups import RegisteredGroups
+from testbed.runtime.stack import Put
 from testbed.scenario.links import RadioChoice
 from testbed.scenario.schema import Scenario
 from testbed.scenario.topology import ExplicitTopology, GeometricTopology, RandomTopology
@@ -132,13 +141,15 @@ class Repetition:
         deposit = None if group.members else choice.agent.first_deposit(group, choice.parameters)
         return PlaceRegister(group.capacity, group.members, deposit)
 
-    def travel(self, queue: Scheduler, travellers: Travellers) -> Travel:
-        """What makes nodes arrive in neighbourhoods and leave them."""
+    def travel(self, queue: Scheduler, travellers: Travellers, node: int | None = None) -> Travel:
+        """What makes nodes, or one node, arrive in neighbourhoods and leave them."""
         scenario, streams, churn = self.scenario, self.streams, self.scenario.churn
         assert scenario.notice is not None
         notice = max(1, to_ticks(scenario.notice))
         if churn is None:
-            return PlannedStays(queue, travellers, self.stays(), notice, TICKS / scenario.time_unit)
+            planned = [stay for stay in self.stays() if node in (None, stay.node)]
+            ticks, is_ideal = TICKS / scenario.time_unit, not isinstance(scenario.links, RadioChoice)
+            return PlannedStays(queue, travellers, planned, notice, ticks, starts_inside=is_ideal)
         return Churn(
             queue,
             travellers,
@@ -149,6 +160,27 @@ class Repetition:
             lambda node: streams.of("churn", node),
             scenario.nodes,
         )
+
+    def registered_groups(
+        self,
+        node: int,
+        incarnation: int,
+        driver: GroupDriver,
+        queue: Scheduler,
+        send: Callable[[int, Message], None],
+    ) -> RegisteredGroups:
+        """A node's view of its neighbourhood over radio; `send` sends messages to the stations of places."""
+        scenario = self.scenario
+        assert scenario.notice is not None
+        codec, notice = Codec(scenario.algorithm.agent.messages), to_ticks(scenario.notice)
+        return RegisteredGroups(node, incarnation, driver, queue, send, codec, scenario.nodes, notice)
+
+    def place_station(self, station: int, layer: EndToEnd, queue: Scheduler, transmit: Put) -> PlaceStation:
+        """The station of a place; the stations of places are numbered after the nodes."""
+        assert self.groups is not None
+        group = self.groups[station - self.scenario.nodes]
+        codec, every = Codec(self.scenario.algorithm.agent.messages), self.link_settings().hello
+        return PlaceStation(layer, queue, transmit, group.number, self.place_register(group), codec, every)
 
     # -- links over radio --------------------------------------------------------------------------------------------
 
@@ -165,6 +197,11 @@ class Repetition:
     def wire_name(self) -> str:
         """Tells the datagrams of this repetition from those of any other."""
         return f"{self.scenario.name}/{self.streams.seed}/{self.streams.repetition}"
+
+    def wire_messages(self) -> tuple[type[Message], ...]:
+        """What datagrams may carry: the algorithm's messages and, with places, what their stations say."""
+        places = PLACE_MESSAGES if self.neighbourhoods else ()
+        return (*self.scenario.algorithm.agent.messages, *places)
 
     def datagram_loss(self) -> DatagramLoss:
         """Decides which datagrams are lost or doubled, and how long they take."""
@@ -210,6 +247,10 @@ class Repetition:
             kept=[0 if group.members else group.capacity for group in groups],
         )
         listener.start(0, None, *start)
+
+    def links_of_nodes(self) -> list[list[int]]:
+        """The links at time 0 that nodes can see, without those of places."""
+        return [list(link) for link in self.usable_graph().links() if link[1] < self.scenario.nodes]
 
 
 def _make_clusters(scenario: Scenario, network: graph.Graph) -> Clusters | None:

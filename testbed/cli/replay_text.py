@@ -95,8 +95,17 @@ class _Text:
             return f"return {self.letter(given.letter, f'to {given.peer}')}"
         if given.demand is not None and given.demand != Demand():
             return f"request units={given.demand.units} priority={given.demand.priority}"
+        if given.group is not None:
+            return self._in_group(given)
         details = (given.timer, given.peer)
         return " ".join([given.kind, *(str(detail) for detail in details if detail is not None)])
+
+    def _in_group(self, given: Input) -> str:
+        """An input that has to do with the node's neighbourhood."""
+        text = f"{given.kind} {given.group}"
+        if given.kind == "join":
+            text += f" visit={given.visit} members={list(given.members)}"
+        return text if given.letter is None else f"{text} {self.letter(given.letter, 'at the place')}"
 
     def outputs(self, outputs: list[Output]) -> str:
         """Outputs in order; the same message to several nodes is shown once."""
@@ -185,7 +194,13 @@ def _step(step: Step) -> dict[str, Any]:
     given = step.given
     return {
         "t": given.t / TICKS,
-        "input": {"kind": given.kind, **_known(given.peer, given.letter, given.timer), **_plain(given.demand or {})},
+        "input": {
+            "kind": given.kind,
+            **_known(given.peer, given.letter, given.timer),
+            **_plain(given.demand or {}),
+            **({} if given.group is None else {"group": given.group}),
+            **({} if given.visit is None else {"visit": given.visit, "members": _plain(given.members)}),
+        },
         "outputs": [_output(output) for output in step.outputs],
         "changes": _plain(step.changes),
         "raised": None if step.raised is None else _error(step.raised),

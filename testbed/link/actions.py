@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from agents.message import Message
+from testbed.link.frames import Beacon
 
 
 class Transmit(NamedTuple):
@@ -57,4 +58,11 @@ class Lost(NamedTuple):
     message: Message
 
 
-Action = Transmit | Up | Down | Deliver | Return | Lost
+class Heard(NamedTuple):
+    """A beacon of a place was received."""
+
+    peer: int
+    beacon: Beacon
+
+
+Action = Transmit | Up | Down | Deliver | Return | Lost | Heard

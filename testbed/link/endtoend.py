@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from random import Random
 
 from agents.message import Message
-from testbed.link.actions import Action, Deliver, Lost, Transmit
-from testbed.link.frames import Arrival, Packet, Receipt, Who
+from testbed.link.actions import Action, Deliver, Heard, Lost, Transmit
+from testbed.link.frames import Arrival, Beacon, Packet, Receipt, Who
 from testbed.link.settings import LinkSettings
 from testbed.link.wire import Datagram, Junk, Wire
 
@@ -77,6 +77,11 @@ class EndToEnd:
             self._dispatch(peer, outgoing, outgoing.sent, message)
         self._plan(outgoing)
         return True
+
+    def beacon(self, now: int, frame: Beacon) -> None:
+        """Broadcast the beacon of a place to all in reach."""
+        self._now = now
+        self._transmit(None, frame)
 
     def brings(self, data: bytes) -> Arrival | None:
         """The message in a datagram; None if it carries no message that is still to be delivered here."""
@@ -228,6 +233,9 @@ class Direct(EndToEnd):
     def _read(self, sender: int, incarnation: int, frame: Message, body: bytes) -> None:
         if sender == self.node:
             raise Junk("our own")
+        if isinstance(frame, Beacon):
+            self._actions.append(Heard(sender, frame))
+            return
         if not isinstance(frame, Packet | Receipt | Who):
             raise Junk("for another layer")
         if isinstance(frame, Packet | Receipt) and (frame.source, frame.incarnation) != (sender, incarnation):

@@ -110,6 +110,14 @@ class Who(Message):
     target: int
 
 
+@dataclass(frozen=True, slots=True)
+class Beacon(Message):
+    """The sender is the station of a neighbourhood's place; these are its members, by node and visit. Broadcast."""
+
+    group: int
+    members: tuple[tuple[int, int], ...]
+
+
 class Arrival(NamedTuple):
     """A message in a received datagram: its source, and how many messages must be delivered before it."""
 
@@ -125,4 +133,4 @@ def chunks(whole: Sequence[T], most: int) -> list[tuple[T, ...]]:
     return [tuple(whole[start : start + most]) for start in range(0, len(whole), most)] or [()]
 
 
-FRAMES: tuple[type[Message], ...] = (Hello, State, Data, Relay, Advert, Packet, Receipt, Who)
+FRAMES: tuple[type[Message], ...] = (Hello, State, Data, Relay, Advert, Packet, Receipt, Who, Beacon)

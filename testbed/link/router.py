@@ -14,8 +14,9 @@ from random import Random
 from typing import NamedTuple
 
 from agents.message import Message
+from testbed.link.actions import Heard
 from testbed.link.endtoend import EndToEnd, Outgoing
-from testbed.link.frames import Advert, Packet, Receipt, chunks
+from testbed.link.frames import Advert, Beacon, Packet, Receipt, chunks
 from testbed.link.settings import LinkSettings
 from testbed.link.wire import Junk, Wire
 
@@ -72,6 +73,8 @@ class Router(EndToEnd):
             self._on_packet(frame, body)
         elif isinstance(frame, Receipt):
             self._on_receipt(frame)
+        elif isinstance(frame, Beacon):
+            self._actions.append(Heard(sender, frame))
         else:
             raise Junk("for another layer")
 

@@ -52,11 +52,16 @@ class Partitions:
         source, present = self._source, self._present()
         supplied = self._supplied() if self._has_units else set(present)
         cut_off = frozenset(node for part, nodes in present.items() if part not in supplied for node in nodes)
-        parts = max(_by_section(present).values(), default=0)
+        parts = max(_by_section(present).values(), default=self._least())
         if (parts, cut_off) != self._reported:
             self._reported = (parts, cut_off)
             source.listener.partition(source.now, None, parts, sorted(cut_off))
             source.set_cut_off(cut_off)
+
+    def _least(self) -> int:
+        """The number of components where no node is in any section: none only if no node is present at all."""
+        nodes = self._source.links.components.label
+        return int(any(map(self._source.is_present, nodes)))
 
     def reach(self, node: int) -> Reach:
         """What a node can reach."""

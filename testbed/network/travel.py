@@ -7,6 +7,7 @@ once, so under churn its next arrival comes sooner.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 from random import Random
 from typing import Protocol
 
@@ -113,22 +114,34 @@ class PlannedStays:
     """Nodes arrive and leave as their trajectories have it."""
 
     def __init__(
-        self, queue: Scheduler, travellers: Travellers, stays: Sequence[Stay], notice: int, ticks_per_second: float
+        self,
+        queue: Scheduler,
+        travellers: Travellers,
+        stays: Sequence[Stay],
+        notice: int,
+        ticks_per_second: float,
+        *,
+        starts_inside: bool,
     ) -> None:
+        """`starts_inside`: whether those that are in a neighbourhood at the start are known to be there."""
         self._queue = queue
         self._travellers = travellers
         self._stays = stays
         self._notice = notice
         self._ticks_per_second = ticks_per_second
+        self._starts_inside = starts_inside
 
     def begin(self) -> None:
-        """Plan all arrivals and departures but those at time 0, which have happened."""
+        """Plan all arrivals and departures that are still to come."""
+        now = self._queue.now
         for stay in self._stays:
-            arrives = self._ticks(stay.arrives)
-            if arrives:
+            arrives = max(now, self._ticks(stay.arrives))
+            leaves = self._ticks(stay.leaves) if stay.leaves < inf else None
+            if leaves is not None and leaves <= now:
+                continue
+            if stay.arrives or not self._starts_inside:
                 self._queue.at(arrives, self._travellers.arrive, stay.node, stay.group)
-            if stay.leaves * self._ticks_per_second < float("inf"):
-                leaves = self._ticks(stay.leaves)
+            if leaves is not None:
                 self._queue.at(max(arrives, leaves - self._notice), self._travellers.announce, stay.node, leaves)
 
     def stop(self) -> None:

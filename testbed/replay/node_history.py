@@ -30,7 +30,10 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Something an agent asked for. A log has those of the kinds `send`, `enter` and `evict`."""
+    """Something an agent asked for. A log has messages, entries, evictions, deposits and tokens made anew.
+
+    The `peer` of a broadcast or a deposit is the neighbourhood.
+    """
 
     kind: str
     peer: int | None = None
@@ -55,6 +58,11 @@ class Input:
     """The number that its sender gave it."""
     demand: Demand | None = None
     timer: str | None = None
+    group: int | None = None
+    """The neighbourhood that the node joins or leaves, or whose place refuses its token."""
+    visit: int | None = None
+    members: tuple[tuple[int, int], ...] = ()
+    """The others that are there, by node and visit."""
     outputs: list[Output] = field(default_factory=list)
 
 
@@ -172,6 +180,8 @@ class _NodeReader(Listener):
         self._events = 0  # so far: what comes later in a log happened later
         self._received: list[tuple[Input, int, str]] = []  # inputs with a message, their place in the log, its type
         self.messages = _SentMessages()
+        self._broadcasting = 0  # how many of the messages to come are of a broadcast
+        self._evicted_at = -1
         self.incarnations: list[Incarnation] = []
         self.trace: str | None = None
         self.has_stopped = False
@@ -232,6 +242,23 @@ class _NodeReader(Listener):
     def timer(self, t: int, node: int, name: str) -> None:
         self._give(node, Input(t, "timer", timer=name))
 
+    def join(
+        self, t: int, node: int, group: int, visit: int, members: list[list[int]], units: int, tokens: int, fields: Any
+    ) -> None:
+        letter = None if fields is None else _letter(*fields)
+        self._give(node, Input(t, "join", group=group, visit=visit, members=_tuples(members), letter=letter))
+
+    def leaving(self, t: int, node: int, group: int) -> None:
+        self._give(node, Input(t, "leaving", group=group))
+
+    def left(self, t: int, node: int, group: int, ready: bool, abandoned: bool, units: int, tokens: int) -> None:
+        if node == self._node and not ready and self._evicted_at == t:
+            self._running_inputs()[-1].outputs.pop()  # not the agent, but its departure ended the critical section
+        self._give(node, Input(t, "left", group=group))
+
+    def refused(self, t: int, node: int, group: int, units: int, tokens: int, fields: Any) -> None:
+        self._give(node, Input(t, "refused", group=group, letter=_letter(*fields)))
+
     def recv(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int) -> None:
         self._give(node, Input(t, "recv", peer=_whole(peer), number=_whole(id)), type)
 
@@ -267,13 +294,29 @@ class _NodeReader(Listener):
             letter = _letter(type, fields)
             self._events += 1
             self.messages.add(node, peer, id, self._events, letter)
-            self._take(node, Output("send", peer, letter))
+            if node == self._node and self._broadcasting:
+                self._broadcasting -= 1  # one of the messages of a broadcast
+            else:
+                self._take(node, Output("send", peer, letter))
+
+    def broadcast(self, t: int, node: int, group: int, type: str, receivers: int, fields: Any) -> None:
+        if node == self._node:
+            self._broadcasting = receivers
+            self._take(node, Output("broadcast", group, _letter(type, fields)))
+
+    def deposit(self, t: int, node: int, group: int, units: int, tokens: int, fields: Any) -> None:
+        self._take(node, Output("deposit", group, _letter(*fields)))
+
+    def regenerate(self, t: int, node: int, group: int, units: int, tokens: int) -> None:
+        self._take(node, Output("regenerate"))
 
     def enter(self, t: int, node: int, units: int, priority: int, deadline: int | None) -> None:
         self._take(node, Output("enter"))
 
     def evict(self, t: int, node: int) -> None:
         self._take(node, Output("evict"))
+        if node == self._node:
+            self._evicted_at = t
 
     def _take(self, node: int, output: Output) -> None:
         if node == self._node:

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from agents.contract import Agent
+from agents.groups import Member
 from agents.message import Message
-from agents.outputs import Broadcast, CancelTimer, Enter, Send, SetTimer
+from agents.outputs import Broadcast, CancelTimer, Deposit, Enter, Evict, ReadyToLeave, Regenerate, Send, SetTimer
+from agents.outputs import Output as AgentOutput
 from agents.snapshot import copied, frozen
 from analysis.load import load_run
 from testbed.backends.repetition import Repetition
@@ -26,8 +28,18 @@ from testbed.runtime.cluster_member import ClusterMember
 from testbed.scenario.loader import load
 from testbed.scenario.schema import Scenario
 
-_LOGGED = ("send", "broadcast", "enter", "evict")
-"""The outputs that are compared with the log; setting a timer is not logged."""
+_LOGGED = ("send", "broadcast", "enter", "evict", "deposit", "regenerate")
+"""The outputs that are compared with the log; setting a timer and being ready to leave are not logged."""
+
+
+_NAMES: dict[type[AgentOutput], str] = {
+    Enter: "enter",
+    Evict: "evict",
+    Broadcast: "broadcast",
+    Deposit: "deposit",
+    Regenerate: "regenerate",
+    ReadyToLeave: "ready_to_leave",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +148,7 @@ class _Stepper:
             initial = self._repetition.initial_state
             start = initial.agent if given.kind == "start" else initial.restarted
             self._agent, self._known, self.state = start(self._node), {}, {}
+            step.outputs = list(_outputs(self._agent))
         elif given.kind != "crash":
             call = self._call(given)
             if call is None:
@@ -163,6 +176,8 @@ class _Stepper:
             return f"on_{given.kind}", (given.peer,)
         if given.kind == "timer":
             return "on_timer", (given.timer,)
+        if given.kind in ("join", "leaving", "left", "refused"):
+            return self._call_in_group(given)
         if given.letter is None:
             sender, receiver = (given.peer, self._node) if given.kind == "recv" else (self._node, given.peer)
             number = f"message {given.number} from node {sender} to node {receiver}"
@@ -170,6 +185,15 @@ class _Stepper:
             return None
         name = "on_receive" if given.kind == "recv" else "on_return"
         return name, (given.peer, self._message(given.letter))
+
+    def _call_in_group(self, given: Input) -> tuple[str, tuple[Any, ...]]:
+        """The same for an input that has to do with the node's neighbourhood."""
+        token = None if given.letter is None else self._message(given.letter)
+        if given.kind == "join":
+            return "on_join", (given.group, given.visit, tuple(Member(*one) for one in given.members), token)
+        if given.kind == "refused":
+            return "on_return", (self._node, token)
+        return f"on_{given.kind}", (given.group,)
 
     def _message(self, letter: Letter) -> Message:
         kind = self._messages.get(letter.type)
@@ -205,11 +229,11 @@ def _outputs(agent: Agent) -> Iterator[Output]:
             yield Output("set_timer", timer=output.name, delay=output.delay)
         elif isinstance(output, CancelTimer):
             yield Output("cancel_timer", timer=output.name)
-        elif isinstance(output, Send | Broadcast):
-            kind, peer = ("send", output.peer) if isinstance(output, Send) else ("broadcast", output.group)
+        elif isinstance(output, Send | Broadcast | Deposit):
+            kind, peer = ("send", output.peer) if isinstance(output, Send) else (_NAMES[type(output)], output.group)
             yield Output(kind, peer, Letter(type(output.message).__name__, astuple(output.message)))  # type: ignore[call-overload]
         else:
-            yield Output("enter" if isinstance(output, Enter) else "evict")
+            yield Output(_NAMES[type(output)])
 
 
 def _difference(recorded: list[Output], now: list[Output], *, cut_short: bool) -> Difference | None:

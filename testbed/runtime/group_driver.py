@@ -6,7 +6,8 @@ over radio each station has one that learns it from the beacons of places.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import astuple, replace
 from typing import Any, Protocol
 
 from agents.contract import CRITICAL, REMAINDER, WAITING, Agent
@@ -52,7 +53,9 @@ class GroupDriver(Driver):
         entries: int | None = None,
     ) -> None:
         super().__init__(agents, applications, host, listener, entries=entries)
-        self.away = {node for node, agent in agents.items() if self.group_agent(node).group is None}
+        self.away = {node for node in agents if self.group_agent(node).group is None}
+        self.on_moved: Callable[[], None] = lambda: None
+        """Called when a node has joined or left a neighbourhood."""
 
     def group_agent(self, node: int) -> GroupAgent:
         """The agent of a node."""
@@ -71,8 +74,9 @@ class GroupDriver(Driver):
         application.wants = False
         units, tokens = (0, 0) if deposit is None else (deposit.units, tokens_of(deposit))
         others = [[one.node, one.visit] for one in members]
-        self.listener.join(self.host.now, node, group, visit, others, units, tokens, deposit)
+        self.listener.join(self.host.now, node, group, visit, others, units, tokens, _letter(deposit))
         self._step(node, "on_join", group, visit, members, deposit)
+        self.on_moved()
 
     def leaving(self, node: int) -> None:
         """A node is about to leave its neighbourhood."""
@@ -95,14 +99,25 @@ class GroupDriver(Driver):
             self._give_up_request(application)
         self.listener.left(self.host.now, node, group, ready, abandoned, agent.units, agent.tokens)
         self._step(node, "on_left", group)
+        self.on_moved()
         self._halt_if_served()
 
     def refuse_deposit(self, node: int, message: Message) -> None:
         """Another node has arrived at the place: the token comes back."""
         group = self.group_agent(node).group
         assert group is not None
-        self.listener.refused(self.host.now, node, group, message.units, tokens_of(message), message)
+        self.listener.refused(self.host.now, node, group, message.units, tokens_of(message), _letter(message))
         self._step(node, "on_return", node, message)
+
+    def link_up(self, node: int, peer: int) -> None:
+        """A link has formed; those of places are not of the algorithm's."""
+        if node in self.agents and peer in self.applications:
+            super().link_up(node, peer)
+
+    def link_down(self, node: int, peer: int, lag: int) -> None:
+        """A link has failed."""
+        if node in self.agents and peer in self.applications:
+            super().link_down(node, peer, lag)
 
     def receive(self, posts: list[Post]) -> None:
         """Messages arrive at the same time; those for a visit that is over are lost."""
@@ -147,8 +162,7 @@ class GroupDriver(Driver):
             op, group, message = output
             if op is BROADCAST:
                 members = self.groups.members(node, group)
-                if members:
-                    self.listener.broadcast(now, node, group, type(message).__name__, len(members))
+                agent.outbox.append((BROADCAST, (group, len(members)), message))
                 agent.outbox += [(SEND, (one.node,), replace(message, to_visit=one.visit)) for one in members]
             else:
                 (last if op in (READY_TO_LEAVE, DEPOSIT) else agent.outbox).append(output)
@@ -157,11 +171,14 @@ class GroupDriver(Driver):
             if op is READY_TO_LEAVE:
                 self.groups.ready_to_leave(node, group)
             else:
-                self.listener.deposit(now, node, group, message.units, tokens_of(message), message)
+                self.listener.deposit(now, node, group, message.units, tokens_of(message), _letter(message))
                 self.groups.deposit(node, group, message)
 
     def _obey(self, node: int, op: Op, a: Any, b: Any) -> None:
-        if op is EVICT:
+        if op is BROADCAST:
+            group, receivers = a
+            self.listener.broadcast(self.host.now, node, group, type(b).__name__, receivers, b)
+        elif op is EVICT:
             self._evict(node)
         elif op is REGENERATE:
             group = self.group_agent(node).group
@@ -182,3 +199,8 @@ class GroupDriver(Driver):
         application.status = REMAINDER
         application.wants = True
         self._unreleased -= 1
+
+
+def _letter(message: Message | None) -> list[Any] | None:
+    """A token that lies at a place, as the log has it: its type and its fields."""
+    return None if message is None else [type(message).__name__, astuple(message)]  # type: ignore[call-overload]

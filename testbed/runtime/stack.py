@@ -9,14 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from agents.groups import GroupMessage
+from agents.message import Message
 from analysis.events import SESSION
 from testbed.event_queue import Scheduler
-from testbed.link.actions import Action, Deliver, Down, Lost, Return, Transmit, Up
+from testbed.link.actions import Action, Deliver, Down, Heard, Lost, Return, Transmit, Up
 from testbed.link.endtoend import EndToEnd
 from testbed.link.layer import LinkLayer
 from testbed.runtime.channel import Channel, Post
 from testbed.runtime.driver import Driver
+from testbed.runtime.place_messages import PLACE_MESSAGES
 from testbed.runtime.processing_costs import ProcessingCosts
+from testbed.runtime.registered_groups import RegisteredGroups
 
 SESSIONS_PER_INCARNATION = 10**6
 
@@ -33,11 +37,18 @@ class Stack:
     """
 
     def __init__(
-        self, layer: LinkLayer | EndToEnd, driver: Driver, queue: Scheduler, transmit: Put, costs: ProcessingCosts
+        self,
+        layer: LinkLayer | EndToEnd,
+        driver: Driver | None,
+        queue: Scheduler,
+        transmit: Put,
+        costs: ProcessingCosts,
     ) -> None:
+        """`driver`: None for a station without an agent."""
         self.node = layer.node
         self.layer = layer
-        self._driver = driver
+        if driver is not None:
+            self._driver = driver
         self._queue = queue
         self._transmit = transmit
         self._costs = costs
@@ -270,3 +281,26 @@ class RouterStack(Stack):
     def _number(self, incarnation: int, number: int) -> int:
         """The incarnation is that of the process that sent the message."""
         return (incarnation - 1) * SESSIONS_PER_INCARNATION * SESSION + number
+
+
+class GroupStack(RouterStack):
+    """The same for algorithms in neighbourhoods: what the stations of places say is for the node's `groups`."""
+
+    groups: RegisteredGroups
+
+    def send_to_place(self, place: int, message: Message) -> None:
+        """Send a message to the station of a place."""
+        self.layer.send(self._queue.now, place, message)
+        self._carry_out()
+
+    def _do(self, action: Action) -> None:
+        if isinstance(action, Heard):
+            self.groups.on_beacon(action.peer, action.beacon)
+        elif isinstance(action, Deliver | Lost) and isinstance(action.message, PLACE_MESSAGES):
+            if isinstance(action, Deliver):
+                self.groups.on_answer(action.peer, action.message)
+        else:
+            if isinstance(action, Deliver):
+                assert isinstance(action.message, GroupMessage)
+                self.groups.note_sender(action.peer, action.message)
+            super()._do(action)

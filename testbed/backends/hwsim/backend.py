@@ -52,9 +52,9 @@ class HwsimBackend(StationBackend):
 
     def refuses(self, scenario: Scenario) -> Refusal | None:
         """More stations than there are addresses."""
-        if scenario.nodes <= MAX_NODES:
+        if scenario.stations <= MAX_NODES:
             return None
-        return Refusal("nodes", str(scenario.nodes), f"at most {MAX_NODES} with backend {self.name}")
+        return Refusal("nodes", str(scenario.stations), f"at most {MAX_NODES} stations with backend {self.name}")
 
     def runs_here(self) -> bool:
         """Whether this kernel has virtual radios, and we may make some."""
@@ -98,7 +98,7 @@ class HwsimEnvironment(StationEnvironment):
         from testbed.backends.hwsim.self_test import check_medium
 
         scenario = repetition.scenario
-        self._radios = Radios(secrets.token_hex(3), scenario.nodes, scenario.radio or Radio())
+        self._radios = Radios(secrets.token_hex(3), scenario.stations, scenario.radio or Radio())
         self._made.enter_context(self._radios)
         pairs = list(repetition.graph.links())
         plan = plan_medium(repetition, pairs, self._pcap)

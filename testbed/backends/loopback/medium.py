@@ -43,7 +43,7 @@ class LoopbackMedium:
         self._geometry = repetition.geometry
         self._loss = repetition.datagram_loss()
         self._rate = scenario.radio.bit_rate if scenario.radio is not None else None
-        pairs = combinations(range(scenario.nodes), 2)
+        pairs = combinations(range(scenario.stations), 2)
         self._allowed = set(pairs if self._geometry is not None else repetition.graph.links())
         self._forbidden: set[tuple[int, int]] = set()
         self._clock = RunClock(time.monotonic_ns(), scenario.time_unit)
@@ -51,7 +51,7 @@ class LoopbackMedium:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
         self._ports: dict[int, int] = {}  # of stations
         self._nodes: dict[int, int] = {}  # by port
-        self._free_at = [0] * scenario.nodes  # when each sender's radio has sent everything so far
+        self._free_at = [0] * scenario.stations  # when each sender's radio has sent everything so far
         self._due: list[tuple[int, int, int, bytes]] = []  # when due, ticket, receiver, datagram
         self._ticket = count().__next__
         self._lateness = Lateness()

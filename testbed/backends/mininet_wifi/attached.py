@@ -32,8 +32,8 @@ class AttachedBackend(StationBackend):
     def check(self, scenario: Scenario, options: RunOptions) -> None:
         """Refuse what only the external script could do."""
         attach = options.attach
-        if len(attach) != scenario.nodes:
-            allowed = f"one for each of {scenario.nodes} nodes"
+        if len(attach) != scenario.stations:
+            allowed = f"one for each of {scenario.stations} stations"
             raise InputError(f"--attach: found {len(attach)} processes; allowed: {allowed}")
         for process in attach:
             try:

@@ -110,7 +110,7 @@ class MininetWifiEnvironment(StationEnvironment):
         scenario = repetition.scenario
         output = output_path(Path(spec["folder"]), NETWORK)
         radio = scenario.radio or Radio()
-        spec = {**spec, "nodes": scenario.nodes}
+        spec = {**spec, "nodes": scenario.stations}
         stations = self._made.enter_context(MininetStations(secrets.token_hex(3), radio, spec, output))
         self._stations = stations
         pairs = list(repetition.graph.links())

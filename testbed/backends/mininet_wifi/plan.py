@@ -95,7 +95,7 @@ def plan_network(repetition: Repetition) -> NetworkPlan:
 def starts(repetition: Repetition) -> list[Position]:
     """The positions of the stations at the start; any will do where the scenario has no positions."""
     if repetition.geometry is None:
-        return [Position(float(node), 0.0) for node in range(repetition.scenario.nodes)]
+        return [Position(float(node), 0.0) for node in range(repetition.scenario.stations)]
     return [path.at(0.0) for path in repetition.geometry.trajectories]
 
 
@@ -129,8 +129,8 @@ def _babel_arguments(scenario: Scenario) -> str:
 
 
 def _refuse_impossible(scenario: Scenario, radio: Radio) -> None:
-    if scenario.nodes > MAX_NODES:
-        raise InputError(f"nodes: found {scenario.nodes}; allowed on mininet-wifi: at most {MAX_NODES}")
+    if scenario.stations > MAX_NODES:
+        raise InputError(f"nodes: found {scenario.stations}; allowed on mininet-wifi: at most {MAX_NODES} stations")
     if radio.standard != "802.11a" and radio.channel > _LAST_2_4_GHZ_CHANNEL:
         allowed = f"1 to {_LAST_2_4_GHZ_CHANNEL}, which Mininet-WiFi knows"
         raise InputError(f"radio.channel: found {radio.channel}; allowed on mininet-wifi: {allowed}")

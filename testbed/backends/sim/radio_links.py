@@ -114,7 +114,6 @@ class RadioLinks(Reachability):
         streams: Streams,
         needs: Needs,
         costs: ProcessingCosts,
-        *,
         seconds_per_tick: float,
     ) -> None:
         super().__init__(graph)
@@ -132,23 +131,29 @@ class RadioLinks(Reachability):
         """Of the datagrams sent, by the frame they carry."""
         self._ledger = TransitLedger()
         self._incarnations = dict.fromkeys(self.peers, 1)
-        self._stacks: dict[int, TrackedLinks | TrackedRoutes] = {}
+        self._stacks: dict[int, Stack] = {}
         for node in self.peers:
             self._start(node)
 
     def _start(self, node: int) -> None:
-        incarnation, queue, driver = self._incarnations[node], self._queue, self._driver
-        rng: Random = self._streams.of(f"link layer, life {incarnation}", node)
-        stack: TrackedLinks | TrackedRoutes
-        if self._needs is Needs.LINKS:
-            layer = LinkLayer(node, incarnation, self._wire, self._settings, rng, queue.now)
-            stack = TrackedLinks(layer, driver, queue, self._transmit, self._costs)
-        else:
-            router = Router(node, incarnation, self._wire, self._settings, rng, queue.now)
-            stack = TrackedRoutes(router, driver, queue, self._transmit, self._costs, len(self.peers))
-        stack.ledger, stack.on_unit = self._ledger, self._units_moved
-        self._stacks[node] = stack
+        stack = self._stacks[node] = self._make_stack(node)
+        if isinstance(stack, TrackedStack):
+            stack.ledger, stack.on_unit = self._ledger, self._units_moved
         stack.begin()
+
+    def _make_stack(self, node: int) -> Stack:
+        queue, driver = self._queue, self._driver
+        if self._needs is Needs.LINKS:
+            args = (node, self._incarnations[node], self._wire, self._settings, self._rng(node), queue.now)
+            return TrackedLinks(LinkLayer(*args), driver, queue, self._transmit, self._costs)
+        return TrackedRoutes(self._router(node), driver, queue, self._transmit, self._costs, len(self.peers))
+
+    def _router(self, node: int) -> Router:
+        incarnation = self._incarnations[node]
+        return Router(node, incarnation, self._wire, self._settings, self._rng(node), self._queue.now)
+
+    def _rng(self, node: int) -> Random:
+        return self._streams.of(f"link layer, life {self._incarnations[node]}", node)
 
     # -- from the driver ---------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from testbed.backends.repetition import Repetition
 from testbed.backends.sim.ideal_groups import IdealGroups
 from testbed.backends.sim.ideal_links import HopDelay, IdealLinks
 from testbed.backends.sim.ideal_router import IdealRouter, RoutedMessage
+from testbed.backends.sim.radio_groups import GroupRadioLinks, RadioGroups
 from testbed.backends.sim.radio_links import RadioLinks, SharedWire
 from testbed.durations import to_ticks
 from testbed.event_queue import EventQueue, Halt
@@ -41,7 +42,7 @@ class Simulation(EventQueue):
         self._has_groups = scenario.algorithm.agent.needs is Needs.GROUPS
         self._repetition = Repetition(scenario, streams)
         self.geometry, self.graph = self._repetition.geometry, self._repetition.graph
-        self.groups: IdealGroups | None = None
+        self.groups: IdealGroups | RadioGroups | None = None
         self.travel: Travel | None = None
         self.driver = self._make_driver()
         usable = self._repetition.usable_graph()
@@ -72,8 +73,11 @@ class Simulation(EventQueue):
                 may_part=self._may_part(),
             )
         self.move = self.transport.move
-        if self._has_groups and not self._is_radio:
-            self._make_groups()
+        if isinstance(self.driver, GroupDriver) and not self._is_radio:
+            self._make_ideal_groups(self.driver)
+        if isinstance(self.driver, GroupDriver) and self.travel is not None:
+            self.driver.on_stop.append(self.travel.stop)
+            self.driver.on_moved = self.update_partitions
         self.changes = self._repetition.link_changes(self, self.links)
         self._plan_absences()
         # In a neighbourhood a token that is lost may come back, so that no node counts as cut off from it.
@@ -93,12 +97,10 @@ class Simulation(EventQueue):
         kind = GroupDriver if self._has_groups else Driver
         return kind(agents, applications, self, self.listener, entries=self.scenario.entries)
 
-    def _make_groups(self) -> None:
+    def _make_ideal_groups(self, driver: GroupDriver) -> None:
         """Neighbourhoods that every node knows of at once, and what makes nodes travel between them."""
-        assert isinstance(self.driver, GroupDriver)
-        self.groups = self.driver.groups = IdealGroups(self, self.driver, self._repetition.place_registers())
+        self.groups = driver.groups = IdealGroups(self, driver, self._repetition.place_registers())
         self.travel = self._repetition.travel(self, self.groups)
-        self.driver.on_stop.append(self.travel.stop)
 
     def _section_of(self) -> Callable[[int], int | None]:
         """The cluster or neighbourhood of a node, where there are such."""
@@ -112,19 +114,22 @@ class Simulation(EventQueue):
         return agent.group if isinstance(agent, GroupAgent) else None
 
     def _make_radio_links(self, usable: Graph) -> RadioLinks:
-        repetition, agent = self._repetition, self.scenario.algorithm.agent
-        return RadioLinks(
-            self,
-            self.driver,
+        repetition, driver = self._repetition, self.driver
+        args = (
             usable,
             repetition.datagram_loss(),
             repetition.link_settings(),
-            SharedWire(repetition.wire_name(), agent.messages),
+            SharedWire(repetition.wire_name(), repetition.wire_messages()),
             self._streams,
-            agent.needs,
+            self.scenario.algorithm.agent.needs,
             self.scenario.delays.costs(),
-            seconds_per_tick=self.scenario.time_unit / TICKS,
+            self.scenario.time_unit / TICKS,
         )
+        if not isinstance(driver, GroupDriver):
+            return RadioLinks(self, driver, *args)
+        self.groups = driver.groups = RadioGroups(self, driver, repetition)
+        self.travel = repetition.travel(self, self.groups)
+        return GroupRadioLinks(self, driver, *args, groups=self.groups)
 
     def _hop(self) -> HopDelay:
         """How long a message is in transit over one link."""
@@ -263,8 +268,7 @@ class Simulation(EventQueue):
     def run_all(self, report: Callable[[float], None]) -> None:
         """The whole repetition."""
         scenario, held = self.scenario, [self.held_by(node) for node in range(self.scenario.nodes)]
-        links = [list(link) for link in self._repetition.usable_graph().links()]
-        self._repetition.log_start(self.listener, held, links)
+        self._repetition.log_start(self.listener, held, self._repetition.links_of_nodes())
         if scenario.warmup:
             self.at(to_ticks(scenario.warmup), self.driver.counts.forget)
             if isinstance(self.links, RadioLinks):

@@ -34,6 +34,9 @@ class StationControl(Scheduler, Protocol):
     def restart(self, node: int) -> None:
         """Start a station again."""
 
+    def vanish(self, node: int) -> None:
+        """Let a node leave its neighbourhood at once."""
+
     def tell_medium(self, order: dict[str, Any]) -> None:
         """Give the medium an order."""
 
@@ -64,8 +67,8 @@ class StationFaults:
         """Tell the medium which pairs faults forbid, if that has changed."""
         if self.changes.forbidden != self._forbidding:
             self._forbidding = list(self.changes.forbidden)
-            nodes = range(self._repetition.scenario.nodes)
-            pairs = [pair for pair in combinations(nodes, 2) if not self.changes.may_form(*pair)]
+            stations = range(self._repetition.scenario.stations)
+            pairs = [pair for pair in combinations(stations, 2) if not self.changes.may_form(*pair)]
             self._control.tell_medium({"do": "forbid", "pairs": pairs})
 
     # -- a target of faults ------------------------------------------------------------------------------------------
@@ -103,6 +106,10 @@ class StationFaults:
     def lose(self, node: int | None, message: str | None) -> None:
         """Not possible: scenarios with radio links cannot have this fault."""
         raise AssertionError("messages over radio links are sent again")
+
+    def vanish(self, node: int) -> None:
+        """A node leaves its neighbourhood at once, without notice."""
+        self._control.vanish(node)
 
     def update_partitions(self) -> None:
         """Nodes have crashed, restarted, appeared or left: find the components that there are now."""

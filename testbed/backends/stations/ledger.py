@@ -7,6 +7,7 @@ later than they are written.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from analysis.listener import Listener
 from testbed.network.graph import Graph
@@ -24,6 +25,7 @@ class Holdings(Listener):
         self.orphans: set[tuple[int, int, int]] = set()  # those of `moving` whose sender has crashed
         self.waiting: dict[int, int] = {}  # node -> time of its request
         self.inside: set[int] = set()
+        self.groups: dict[int, int | None] = {}  # the neighbourhood of a node, where there are such
         self.entries = 0
 
     def request(self, t: int, node: int, units: int, priority: int, deadline: int | None) -> None:
@@ -39,7 +41,26 @@ class Holdings(Listener):
 
     def evict(self, t: int, node: int) -> None:
         self.inside.discard(node)
-        self.waiting[node] = t
+
+    def join(
+        self, t: int, node: int, group: int, visit: int, members: list[list[int]], units: int, tokens: int, fields: Any
+    ) -> None:
+        self.groups[node] = group
+        self._add(node, units, tokens)
+
+    def left(self, t: int, node: int, group: int, ready: bool, abandoned: bool, units: int, tokens: int) -> None:
+        self.groups[node] = None
+        self.waiting.pop(node, None)
+        self.held[node] = (0, 0)
+
+    def deposit(self, t: int, node: int, group: int, units: int, tokens: int, fields: Any) -> None:
+        self._add(node, -units, -tokens)
+
+    def refused(self, t: int, node: int, group: int, units: int, tokens: int, fields: Any) -> None:
+        self._add(node, units, tokens)
+
+    def regenerate(self, t: int, node: int, group: int, units: int, tokens: int) -> None:
+        self._add(node, units, tokens)
 
     def send(
         self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int, words: int, added_words: int,
@@ -67,6 +88,7 @@ class Holdings(Listener):
         self.orphans.update(key for key in self.moving if key[0] == node)
         self.waiting.pop(node, None)
         self.inside.discard(node)
+        self.groups.pop(node, None)
 
     def _add(self, node: int, units: int, tokens: int) -> None:
         held = self.held[node]
@@ -84,8 +106,9 @@ class Ledger:
         listener: Listener,
         *,
         has_units: bool = True,
-        section_of: Callable[[int], int | None] = lambda node: 0,
+        section_of: Callable[[int], int | None] | None = None,
     ) -> None:
+        """`section_of`: the cluster of a node; by default its neighbourhood, as events tell it."""
         self.now = 0
         self.listener = listener
         self.links = Reachability(graph)
@@ -93,7 +116,7 @@ class Ledger:
         self.alive = set(range(len(held)))
         self.absent = absent
         self.cut_off: frozenset[int] = frozenset()
-        self.partitions = Partitions(self, has_units=has_units, section_of=section_of)
+        self.partitions = Partitions(self, has_units=has_units, section_of=section_of or self.holdings.groups.get)
         self.links.on_partition_change = self.partitions.update
 
     def is_present(self, node: int) -> bool:

@@ -83,6 +83,8 @@ class LogMerger:
             getattr(self._both, method_name(kind))(t, what["node"], *[what[name] for name in fields])
             if kind in ("recv", "return") and (what["units"] or what["tokens"]):
                 ledger.unit_arrived()
+            elif kind in ("join", "left"):
+                ledger.partitions.update()
 
     def _crash(self, t: int, node: int) -> None:
         self.ledger.alive.discard(node)

@@ -1,28 +1,25 @@
-"""What a station runs: application, driver, agent, and router or link layer, in real time."""
+"""What the station of a node runs: application, driver, agent, and router or link layer, in real time."""
 
 from __future__ import annotations
 
-import asyncio
-from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 from agents.contract import Needs
 from testbed.backends.repetition import Repetition
 from testbed.backends.stations.clock import RunClock
-from testbed.backends.stations.real_time import RealTime
+from testbed.backends.stations.radio_node import RadioNode
 from testbed.backends.stations.station_log import StationLog
 from testbed.durations import to_ticks
 from testbed.link.actions import Transmit
-from testbed.link.endtoend import Direct
-from testbed.link.layer import LinkLayer
-from testbed.link.router import Router
-from testbed.link.wire import Wire
 from testbed.runtime.channel import Post
 from testbed.runtime.driver import Driver
-from testbed.runtime.stack import LinkStack, RouterStack, Stack
+from testbed.runtime.group_driver import GroupDriver
+from testbed.runtime.registered_groups import RegisteredGroups
+from testbed.runtime.stack import GroupStack, LinkStack, RouterStack, Stack
 
 
-class Node(RealTime):
+class Node(RadioNode):
     """One incarnation of one node: the host of its driver, as `Simulation` is for all nodes at once."""
 
     def __init__(
@@ -34,31 +31,20 @@ class Node(RealTime):
         log: StationLog,
         put: Callable[[Transmit], None],
     ) -> None:
-        super().__init__(asyncio.get_running_loop(), clock)
-        self._repetition = repetition
-        self._node = node
-        self._incarnation = incarnation
-        self._log = log
-        self._put = put
-        self.frames: Counter[str] = Counter()
-        self.bytes: Counter[str] = Counter()
-        """Of the datagrams sent, by the frame they carry."""
-        self.is_idle = False
-        """Whether no request is pending, and none will be made."""
+        super().__init__(repetition, node, incarnation, clock, log, put)
         self._since = 0 if incarnation == 1 else self.now  # requests scripted for an earlier incarnation are not made
+        self._groups: RegisteredGroups | None = None
         self._driver = self._make_driver()
         self._stack = self._make_stack()
         self._follow_absence()
+        self.begin()
         scenario = repetition.scenario
-        self.at(max(self.now, to_ticks(scenario.warmup)), self._begin)
         if scenario.duration is not None:
             self.at(max(self.now, to_ticks(scenario.duration)), self._driver.stop)
-        self.at(self.now, self._stack.begin)
 
-    def _begin(self) -> None:
+    def on_warm(self) -> None:
         """The load starts; frames that were sent to find links do not count."""
-        self.frames.clear()
-        self.bytes.clear()
+        super().on_warm()
         self._driver.begin(self._since)
 
     def _make_driver(self) -> Driver:
@@ -66,19 +52,26 @@ class Node(RealTime):
         is_first = self._incarnation == 1
         agent = repetition.agent(node) if is_first else repetition.initial_state.restarted(node)
         application = repetition.application(node, self._incarnation)
-        return Driver({node: agent}, {node: application}, self, self._log)
+        kind = GroupDriver if agent.needs is Needs.GROUPS else Driver
+        return kind({node: agent}, {node: application}, self, self._log)
 
     def _make_stack(self) -> Stack:
-        repetition, scenario, incarnation = self._repetition, self._repetition.scenario, self._incarnation
-        agent, costs, settings = scenario.algorithm.agent, scenario.delays.costs(), repetition.link_settings()
-        wire = Wire(repetition.wire_name(), agent.messages)
-        rng = repetition.streams.of(f"link layer, life {incarnation}", self._node)
+        scenario = self._repetition.scenario
+        agent, costs = scenario.algorithm.agent, scenario.delays.costs()
         if agent.needs is Needs.LINKS:
-            layer = LinkLayer(self._node, incarnation, wire, settings, rng, self.now)
-            return LinkStack(layer, self._driver, self, self._transmit, costs)
-        kind = Router if scenario.routing == "builtin" else Direct
-        ends = kind(self._node, incarnation, wire, settings, rng, self.now)
-        return RouterStack(ends, self._driver, self, self._transmit, costs, scenario.nodes)
+            return LinkStack(self._link_layer(), self._driver, self, self._transmit, costs)
+        kind = GroupStack if isinstance(self._driver, GroupDriver) else RouterStack
+        stack = kind(self._end_to_end(), self._driver, self, self._transmit, costs, scenario.nodes)
+        if isinstance(stack, GroupStack) and isinstance(self._driver, GroupDriver):
+            self._join_groups(stack, self._driver)
+        return stack
+
+    def _join_groups(self, stack: GroupStack, driver: GroupDriver) -> None:
+        """Follow the node's own path past the places."""
+        make = self._repetition.registered_groups
+        groups = make(self._node, self._incarnation, driver, self, stack.send_to_place)
+        self._groups = stack.groups = driver.groups = groups
+        self._repetition.travel(self, groups, self._node).begin()
 
     def _follow_absence(self) -> None:
         """A node that has not appeared yet, or has left, makes no requests."""
@@ -104,43 +97,19 @@ class Node(RealTime):
 
     # -- called by the station ---------------------------------------------------------------------------------------
 
-    def on_datagram(self, data: bytes) -> None:
-        """A datagram has arrived."""
-        self.read_clock()
-        self._stack.on_datagram(data)
-
     def stop(self) -> None:
         """No more requests."""
         self.read_clock()
         self._driver.stop()
 
-    @property
-    def units(self) -> int:
-        """The units that the agent holds."""
-        return self._driver.agents[self._node].units
+    def vanish(self) -> None:
+        """Leave its neighbourhood at once."""
+        self.read_clock()
+        if self._groups is not None:
+            self._groups.vanish(self._node)
 
-    @property
-    def tokens(self) -> int:
-        """The tokens that the agent holds."""
-        return self._driver.agents[self._node].tokens
-
-    @property
-    def awaits(self) -> list[int]:
-        """The nodes that the agent waits for."""
-        return sorted(self._driver.agents[self._node].awaits())
-
-    @property
-    def spares(self) -> int:
-        """How many of them it can do without."""
-        return self._driver.agents[self._node].spares
-
-    @property
-    def dropped(self) -> dict[str, int]:
-        """Datagrams that were dropped, by the reason."""
-        return dict(self._stack.layer.dropped)
-
-    def _transmit(self, node: int, transmit: Transmit) -> None:
-        self.frames[transmit.kind] += 1
-        self.bytes[transmit.kind] += len(transmit.data)
-        self._log.flush()  # before the datagram leaves: what others have heard of must be in the log even after a kill
-        self._put(transmit)
+    def holdings(self) -> dict[str, Any]:
+        """What the agent holds, and which nodes it waits for."""
+        agent = self._driver.agents[self._node]
+        held = {"units": agent.units, "tokens": agent.tokens}
+        return {**held, "awaits": sorted(agent.awaits()), "spares": agent.spares}

@@ -16,7 +16,7 @@ from heapq import heappop
 from pathlib import Path
 from typing import Any
 
-from agents.contract import TICKS, Shares
+from agents.contract import TICKS, Needs, Shares
 from analysis.listener import Listener
 from testbed.backends.repetition import Repetition
 from testbed.backends.stations.clock import RunClock
@@ -67,8 +67,9 @@ class Orchestrator(EventQueue):
         agents = [self._repetition.agent(node) for node in range(scenario.nodes)]
         self._held_at_start = [(agent.units, agent.tokens) for agent in agents]
         usable = self._repetition.usable_graph()
-        self._links_at_start = [list(link) for link in usable.links()]
-        has_units = scenario.algorithm.agent.shares is Shares.TOKENS
+        self._links_at_start = self._repetition.links_of_nodes()
+        agent = scenario.algorithm.agent
+        has_units = agent.shares is Shares.TOKENS and agent.needs is not Needs.GROUPS
         absent = self._absent_at_start()
         self._ledger = Ledger(
             usable, self._held_at_start, absent, listener, has_units=has_units, section_of=self._section_of()
@@ -77,7 +78,7 @@ class Orchestrator(EventQueue):
         self._listener = listener
         self._clock: RunClock | None = None
         self._transport: dict[str, Any] = {}
-        self._incarnations = dict.fromkeys(range(scenario.nodes), 1)
+        self._incarnations = dict.fromkeys(range(scenario.stations), 1)
         self._ready: set[ProcessName] = set()
         self._crashed: set[int] = set()  # by a fault
         self._idle: set[int] = set()
@@ -86,6 +87,13 @@ class Orchestrator(EventQueue):
         self._is_finishing = False
         self._last_entry = (0, 0)  # the number of entries after the last one, and when it was noticed
         self._faults = StationFaults(self, self._repetition, self._merger)
+
+    def _section_of(self) -> Callable[[int], int | None] | None:
+        """The cluster of a node; None where neighbourhoods are its sections."""
+        if self._repetition.groups is not None:
+            return None
+        clusters = self._repetition.clusters
+        return (lambda node: 0) if clusters is None else clusters.of.__getitem__
 
     def _absent_at_start(self) -> set[int]:
         geometry = self._repetition.geometry
@@ -117,7 +125,7 @@ class Orchestrator(EventQueue):
         if self._environment.open(processes, self._repetition, self._spec):
             self._note_medium(None)
         self._await(lambda: {MEDIUM, FORK_SERVER} <= self._ready, START_TIMEOUT_S, "the medium and the fork server")
-        for node in range(self.scenario.nodes):
+        for node in range(self.scenario.stations):
             self._start_station(node)
         self._await(lambda: set(self._incarnations) <= self._ready, START_TIMEOUT_S, "all stations")
         epoch_ns = time.monotonic_ns() + round(HEAD_START_S * 1e9)
@@ -187,7 +195,7 @@ class Orchestrator(EventQueue):
     def _may_ask(self) -> bool:
         """Whether a node is inside, or may ask of itself, by the script, or once a fault is over."""
         scenario, workload = self.scenario, self.scenario.workload
-        asks = any(workload.rate_of(node) for node in set(self._incarnations) - self._crashed)
+        asks = any(workload.rate_of(node) for node in set(range(scenario.nodes)) - self._crashed)
         planned = [*(one.at for one in workload.requests), *(fault.at for fault in scenario.faults)]
         return asks or bool(self._ledger.holdings.inside) or any(to_ticks(at) >= self.now for at in planned)
 
@@ -244,7 +252,7 @@ class Orchestrator(EventQueue):
         if lateness is not None:
             listener.lateness(now, None, lateness)
         held = [
-            [self._ends[node][what] if node in self._ends else 0 for node in self._incarnations]
+            [self._ends[node][what] if node in self._ends else 0 for node in range(self.scenario.nodes)]
             for what in ("units", "tokens")
         ]
         listener.stop(now, None, why, *held)
@@ -357,6 +365,10 @@ class Orchestrator(EventQueue):
         self._idle.discard(node)
         self._start_station(node)
         self._merger.post_restart(self.now, node, self._incarnations[node] - 1)
+
+    def vanish(self, node: int) -> None:
+        """Let a node leave its neighbourhood at once."""
+        self._processes.tell(node, {"do": "vanish"})
 
     def tell_medium(self, order: dict[str, Any]) -> None:
         """Give the medium an order."""

@@ -14,6 +14,7 @@ from testbed.backends.repetition import Repetition
 from testbed.backends.stations.clock import RunClock
 from testbed.backends.stations.control import Control
 from testbed.backends.stations.node import Node
+from testbed.backends.stations.radio_node import PlaceNode, RadioNode
 from testbed.backends.stations.station_log import StationLog, log_path
 from testbed.backends.stations.transport import Address, Transport
 from testbed.link.actions import Transmit
@@ -34,7 +35,7 @@ class Station(asyncio.DatagramProtocol):
         self._control = control
         self._log = StationLog(log_path(folder, node, incarnation))
         self._socket = transport.open(node)  # before the event loop runs: it may set up a namespace
-        self._node: Node | None = None  # from the start of the run to its end
+        self._node: RadioNode | None = None  # from the start of the run to its end
         self._strangers = 0
 
     async def run(self) -> int:
@@ -56,19 +57,21 @@ class Station(asyncio.DatagramProtocol):
             self._end(1)
         elif order["do"] == "start":
             clock = RunClock(order["epoch"], self._repetition.scenario.time_unit)
-            self._node = Node(self._repetition, self._number, self._incarnation, clock, self._log, self._put)
+            kind = Node if self._number < self._repetition.scenario.nodes else PlaceNode
+            self._node = kind(self._repetition, self._number, self._incarnation, clock, self._log, self._put)
             self._report()
         elif self._node is not None and order["do"] == "stop":
             self._node.stop()
+        elif self._node is not None and order["do"] == "vanish":
+            self._node.vanish()
         elif self._node is not None and order["do"] == "finish":
             self._finish(self._node)
 
-    def _finish(self, node: Node) -> None:
+    def _finish(self, node: RadioNode) -> None:
         """Report, and exit."""
         self._log.flush()
         dropped = {**node.dropped, "from a stranger": self._strangers}
-        held = {"units": node.units, "tokens": node.tokens, "awaits": node.awaits, "spares": node.spares}
-        self._control.send({"end": {**held, "frames": node.frames, "bytes": node.bytes, "dropped": dropped}})
+        self._control.send({"end": {**node.holdings(), "frames": node.frames, "bytes": node.bytes, "dropped": dropped}})
         self._end(0)
 
     def _report(self) -> None:
