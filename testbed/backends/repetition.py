@@ -285,8 +285,8 @@ def is_geometric(scenario: Scenario) -> bool:
     return isinstance(scenario.topology, GeometricTopology)
 
 
-def make_geometry(scenario: Scenario, streams: Streams) -> Geometry:
-    """Where the nodes of a scenario with places are in one repetition."""
+def make_geometry(scenario: Scenario, streams: Streams, *, with_places: bool = True) -> Geometry:
+    """Where the nodes of a scenario with positions are in one repetition and, after them, the stations of places."""
     assert isinstance(scenario.topology, GeometricTopology)
     assert scenario.radio is not None, "a geometric topology has a radio"
     assert scenario.mobility is not None, "a geometric topology has a mobility"
@@ -294,7 +294,8 @@ def make_geometry(scenario: Scenario, streams: Streams) -> Geometry:
     if scenario.placement is not None:
         starts = scenario.placement.positions(scenario.nodes, area, streams.of("placement"))
     trajectories = scenario.mobility.trajectories(starts, scenario.nodes, area, seconds, streams)
-    trajectories = [*trajectories, *(standing(place.centre) for place in _neighbourhoods(scenario))]
+    if with_places:
+        trajectories = [*trajectories, *(standing(place.centre) for place in _neighbourhoods(scenario))]
     try:
         air, hysteresis = Air(scenario.radio, streams), scenario.topology.hysteresis
         return Geometry(trajectories, air, seconds=seconds, hysteresis=hysteresis)

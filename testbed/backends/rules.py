@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def first_refusal(backend: Backend, scenario: Scenario) -> Refusal | None:
     """The first key that the backend cannot serve."""
-    if scenario.routing != "builtin" and scenario.algorithm.agent.needs is not Needs.ANY_NODE:
+    if scenario.routing != "builtin" and scenario.algorithm.agent.needs is Needs.LINKS:
         allowed = f"builtin: {scenario.algorithm.name} speaks with neighbours only, and needs no routes"
         return Refusal("routing", scenario.routing, allowed)
     if scenario.routing not in backend.routings:

@@ -83,5 +83,5 @@ def chosen_backend(scenario: Scenario, options: RunOptions) -> Backend:
 
 def write_positions(scenario: Scenario, number: int, path: Path) -> None:
     """Write where every node is in a repetition: its waypoints, as a trace that can be replayed."""
-    trajectories = make_geometry(scenario, Streams(scenario.seed, number)).trajectories[: scenario.nodes]
+    trajectories = make_geometry(scenario, Streams(scenario.seed, number), with_places=False).trajectories
     write(path, Trace(tuple(map(str, range(scenario.nodes))), tuple(trajectories)))

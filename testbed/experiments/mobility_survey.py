@@ -70,7 +70,7 @@ def survey(scenario: Scenario) -> Survey:
     """Survey the first repetition."""
     if not isinstance(scenario.topology, GeometricTopology):
         raise InputError(f"{scenario.name}: its topology is {scenario.topology.kind}, in which nodes have no places")
-    geometry = make_geometry(scenario, Streams(scenario.seed, 0))
+    geometry = make_geometry(scenario, Streams(scenario.seed, 0), with_places=False)
     network = _network(scenario, geometry)
     speeds = list(_speeds(geometry))
     length, time = math.fsum(length for length, _ in speeds), math.fsum(time for _, time in speeds)

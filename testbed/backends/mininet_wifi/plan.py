@@ -150,8 +150,8 @@ def _refuse_for_wmediumd(repetition: Repetition) -> None:
         if getattr(links, key):
             raise _not_wmediumd(f"links.{key}", str(getattr(links, key)), "none: its losses are its own")
     for fault in scenario.faults:
-        if fault.kind not in ("crash", "restart"):
-            raise _not_wmediumd("faults", fault.kind, "crash and restart: it keeps no pair apart")
+        if fault.kind in ("cut", "heal"):
+            raise _not_wmediumd("faults", fault.kind, "crash, restart and vanish: it keeps no pair apart")
     if scenario.routing != "builtin":
         raise _not_wmediumd("routing", scenario.routing, "builtin: its frames could not be counted")
 

@@ -106,7 +106,7 @@ def test_stations_without_positions_get_some() -> None:
         ),
         (
             ["medium=wmediumd", "faults=[{at: 10, kind: cut, node: 0, peer: 1}]"],
-            "faults: found cut; allowed with medium wmediumd: crash and restart",
+            "faults: found cut; allowed with medium wmediumd: crash, restart and vanish",
         ),
         (
             [
