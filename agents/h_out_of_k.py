@@ -12,9 +12,10 @@ from random import Random
 from typing import Any, ClassVar, Self
 
 from agents.contract import Graph
-from agents.heights import Height, by_distance, lower_than, lowest, raised
+from agents.heights import Height, by_distance, lower_than, lowest
 from agents.message import Message
-from agents.pacing import RAISE, PacedAgent, PacedParameters
+from agents.pacing import RAISE
+from agents.partition_detection import DetectingAgent, DetectingParameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Link(Message):
 
 
 @dataclass(frozen=True)
-class UnitParameters(PacedParameters):
+class UnitParameters(DetectingParameters):
     """`k`: how many units there are. A demand is for 1 to k of them, so k may exceed the number of nodes."""
 
     k: int = 3
@@ -86,7 +87,7 @@ class Claim:
     priority: Priority
 
 
-class UnitsByLinkReversal(PacedAgent):
+class UnitsByLinkReversal(DetectingAgent):
     """Heights, links, the token and its units; a subclass asks for the token and decides which node gets it."""
 
     def __init__(self, node: int, initial: Initial, parameters: UnitParameters) -> None:
@@ -157,6 +158,7 @@ class UnitsByLinkReversal(PacedAgent):
             if self.forming.pop(j) != self.my_height:
                 self.send(j, Link(self.my_height))
             self.height = dict(sorted({**self.height, j: message.height}.items()))
+            self.note_news()
         if j not in self.awaiting_link:
             self.height[j] = message.height
         elif self.awaiting_link[j] == message.height:
@@ -177,6 +179,7 @@ class UnitsByLinkReversal(PacedAgent):
         self.forming.pop(peer, None)
         self.awaiting_link.pop(peer, None)
         self.dequeue(peer)
+        self.note_failure()
         if self.token_holder:
             self.give_token_to_front()  # deviation 1
         elif self.is_sink():
@@ -206,10 +209,13 @@ class UnitsByLinkReversal(PacedAgent):
 
     def raise_height(self) -> None:
         """Procedure raiseHeight()."""
-        if self.must_rest(RAISE):  # pacing
+        if self.silent is not None or self.must_rest(RAISE):  # partition detection, pacing
             self.next = self.node
             return
-        self.my_height = raised(self.my_height, self.height)
+        higher = self.raised_height()
+        if higher is None:  # silent from now on
+            return
+        self.my_height = higher
         self.send_all(self.height, Link(self.my_height))
         self.queue = [one for one in self.queue if self.height.get(one.neighbour, self.my_height) >= self.my_height]
         if self.queue:
@@ -249,6 +255,7 @@ class UnitsByLinkReversal(PacedAgent):
         self.token_holder = True
         self.next = self.node
         self.free, self.released = token.free + self.released, 0
+        self.note_news()
 
     def enqueue(self, j: int, priority: Priority) -> None:
         """Queue j behind those as urgent; if it is there already, its priority can only rise (deviation 4)."""
@@ -259,6 +266,15 @@ class UnitsByLinkReversal(PacedAgent):
     def dequeue(self, j: int) -> None:
         """Take j out of Q, if it is there."""
         self.queue = [one for one in self.queue if one.neighbour != j]
+
+    def resume(self) -> None:
+        """Go on after silence."""
+        if not self.token_holder:
+            if self.is_sink():
+                self.raise_height()
+            elif self.queue:
+                self.forward_request()
+            self.forward_release()
 
     # -- conditions ----------------------------------------------------------------------------------------------------
 

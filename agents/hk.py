@@ -58,6 +58,7 @@ from agents.h_out_of_k import Initial, Link, Priority, Release, UnitParameters, 
 from agents.heights import Height, lower_than, lowest
 from agents.message import Message, added
 from agents.pacing import RAISE
+from agents.partition_detection import DETECTION, DETECTION_HANDLERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +121,14 @@ DEFAULTS = PriorityParameters()
 class PrioritizedHOutOfK(UnitsByLinkReversal):
     """The mutual exclusion process of node i."""
 
-    messages: ClassVar[tuple[type[Message], ...]] = (Token, Request, Release, Update, Link)
+    messages: ClassVar[tuple[type[Message], ...]] = (Token, Request, Release, Update, Link, *DETECTION)
     handlers: ClassVar = {
         Token: "on_token",
         Request: "on_request_message",
         Release: "on_release_message",
         Update: "on_update",
         Link: "on_link",
+        **DETECTION_HANDLERS,
     }
     parameters: ClassVar[type[UnitParameters]] = PriorityParameters
     summary = "h of k units by link reversal, in order of priority (Jiang)"
@@ -252,7 +254,7 @@ class PrioritizedHOutOfK(UnitsByLinkReversal):
 
     def forward_request(self) -> None:
         """Procedure forwardRequest()."""
-        if not self.height or (RAISE in self.resting and self.is_sink()):  # deviation 7; pacing
+        if not self.height or self.silent is not None or (RAISE in self.resting and self.is_sink()):  # dev. 7; pacing
             self.next = self.node
             return
         self.next = lowest(self.height)

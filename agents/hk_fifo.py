@@ -14,7 +14,7 @@ that the two differ in priorities alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from agents import h_out_of_k
@@ -23,6 +23,7 @@ from agents.h_out_of_k import Initial, Link, Priority, Release, UnitParameters
 from agents.heights import Height
 from agents.hk import PrioritizedHOutOfK, PriorityParameters
 from agents.message import Message
+from agents.partition_detection import DETECTION, DETECTION_HANDLERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +48,21 @@ DEFAULTS = UnitParameters()
 class HOutOfK(PrioritizedHOutOfK):
     """The mutual exclusion process of node i: with equal priorities, a queue is in order of arrival."""
 
-    messages: ClassVar[tuple[type[Message], ...]] = (Token, Request, Release, Link)
+    messages: ClassVar[tuple[type[Message], ...]] = (Token, Request, Release, Link, *DETECTION)
     handlers: ClassVar = {
         Token: "on_token",
         Request: "on_request_message",
         Release: "on_release_message",
         Link: "on_link",
+        **DETECTION_HANDLERS,
     }
     parameters = UnitParameters
     is_reconstruction = True
     summary = "h of k units by link reversal, in order of arrival (reconstruction of Jiang 2002)"
 
     def __init__(self, node: int, initial: Initial, parameters: UnitParameters = DEFAULTS) -> None:
-        k, interval = parameters.k, parameters.raise_interval
-        super().__init__(node, initial, PriorityParameters(k, "none", ties="arrival", raise_interval=interval))
+        shared = {field.name: getattr(parameters, field.name) for field in fields(UnitParameters)}
+        super().__init__(node, initial, PriorityParameters(**shared, aging="none", ties="arrival"))
 
     @classmethod
     def promises_bound(cls, parameters: Any) -> bool:

@@ -46,14 +46,15 @@ from random import Random
 from typing import Any, ClassVar, Self
 
 from agents.contract import CRITICAL, REMAINDER, WAITING, Demand, Graph
-from agents.heights import Height, distances, is_highest, lower_than, lowered, lowest, raised
+from agents.heights import Height, distances, is_highest, lower_than, lowest
 from agents.message import Message
-from agents.pacing import LOWER, RAISE, UNPACED, PacedAgent, PacedParameters
+from agents.pacing import LOWER, RAISE
+from agents.partition_detection import DETECTION, DETECTION_HANDLERS, UNDETECTED, DetectingAgent, DetectingParameters
 from agents.rl import LinkInfo, Request, Token  # the same three, with the same fields
 
 
 @dataclass(frozen=True)
-class KParameters(PacedParameters):
+class KParameters(DetectingParameters):
     """`k`: how many tokens there are."""
 
     k: int = 3
@@ -78,16 +79,21 @@ class Initial:
     tokens: int
 
 
-class KReverseLink(PacedAgent):
+class KReverseLink(DetectingAgent):
     """The mutual exclusion process of node i."""
 
-    messages: ClassVar[tuple[type[Message], ...]] = (Request, Token, LinkInfo)
-    handlers: ClassVar = {Request: "on_request_message", Token: "on_token", LinkInfo: "on_link_info"}
+    messages: ClassVar[tuple[type[Message], ...]] = (Request, Token, LinkInfo, *DETECTION)
+    handlers: ClassVar = {
+        Request: "on_request_message",
+        Token: "on_token",
+        LinkInfo: "on_link_info",
+        **DETECTION_HANDLERS,
+    }
     parameters = KParameters
     assumes_connected = False  # holders may fail, so components may be left without a token
     summary = "k tokens by link reversal (Walter, Cao, Mohanty 2001)"
 
-    def __init__(self, node: int, initial: Initial, parameters: PacedParameters = UNPACED) -> None:
+    def __init__(self, node: int, initial: Initial, parameters: DetectingParameters = UNDETECTED) -> None:
         super().__init__(node, parameters)
         self.my_height = initial.height  # myHeight
         self.height = {height[2]: height for height in initial.neighbours}  # height[j]; its keys are N, ascending
@@ -155,6 +161,7 @@ class KReverseLink(PacedAgent):
         if j in self.awaiting_info:  # l. 1
             return
         self.height[j] = h  # l. 2
+        self.is_low_enough = False
         if self.my_height < h and j not in self.queue:  # l. 3
             self.queue.append(j)
         if self.token_count:  # l. 4
@@ -175,6 +182,8 @@ class KReverseLink(PacedAgent):
         self.come_below(h, j)  # l. 4-7
         self.send(j, LinkInfo(lower_than(h, self.node)))  # l. 8
         self.use_token()  # l. 9-10
+        if self.detects:
+            self.note_news()
 
     def on_link_info(self, j: int, message: LinkInfo) -> None:
         """When LinkInfo(h) received at node i from node j."""
@@ -185,6 +194,7 @@ class KReverseLink(PacedAgent):
             if self.forming.pop(j) != self.my_height:  # l. 2, 4
                 self.send(j, LinkInfo(self.my_height))  # l. 3
             self.height = dict(sorted({**self.height, j: h}.items()))  # l. 1
+            self.note_news()
         if j not in self.awaiting_info:  # l. 5
             self.height[j] = h
         elif h in self.awaiting_info[j]:  # l. 6
@@ -208,6 +218,7 @@ class KReverseLink(PacedAgent):
         if peer in self.queue:  # l. 2
             self.queue.remove(peer)
         self.awaiting_info.pop(peer, None)  # l. 3
+        self.note_failure()
         if not self.token_count:  # l. 4
             if self.is_sink():  # l. 5
                 self.raise_height()  # l. 6
@@ -228,6 +239,7 @@ class KReverseLink(PacedAgent):
             if self.height and not self.is_sink():
                 self.come_below(min(self.height.values()))
             self.use_token()
+            self.note_news()
 
     def on_timer(self, name: str) -> None:
         """A rest is over: catch up on what was put off."""
@@ -239,7 +251,7 @@ class KReverseLink(PacedAgent):
 
     def forward_request(self) -> None:
         """Procedure ForwardRequest()."""
-        if not self.height or (RAISE in self.resting and self.is_sink()):  # pacing
+        if not self.height or self.silent is not None or (RAISE in self.resting and self.is_sink()):  # pacing
             self.next = self.node
             return
         self.next = lowest(self.height)  # l. 1
@@ -285,10 +297,13 @@ class KReverseLink(PacedAgent):
 
     def raise_height(self) -> None:
         """Procedure RaiseHeight()."""
-        if self.must_rest(RAISE):  # pacing
+        if self.silent is not None or self.must_rest(RAISE):  # partition detection, pacing
             self.next = self.node
             return
-        self.my_height = raised(self.my_height, self.height)  # l. 1-3
+        higher = self.raised_height()  # l. 1-3
+        if higher is None:  # silent from now on
+            return
+        self.my_height = higher
         self.send_all(self.height, LinkInfo(self.my_height))  # l. 4
         self.queue = [k for k in self.queue if k not in self.height or self.my_height < self.height[k]]  # l. 5-6
         if self.queue:  # l. 7
@@ -296,8 +311,19 @@ class KReverseLink(PacedAgent):
 
     def lower_height(self) -> None:
         """Procedure LowerHeight()."""
-        self.my_height = lowered(self.my_height, self.height)  # l. 1-3
+        lower = self.lowered_height()  # l. 1-3
+        if lower is None:  # all are holders here
+            return
+        self.my_height = lower
         self.send_all([k for k, height in self.height.items() if height > self.my_height], LinkInfo(self.my_height))
+
+    def resume(self) -> None:
+        """Go on after silence."""
+        if not self.token_count:
+            if self.is_sink():
+                self.raise_height()
+            elif self.queue:
+                self.forward_request()
 
     # -- conditions --------------------------------------------------------------------------------------------------
 
@@ -311,5 +337,6 @@ class KReverseLink(PacedAgent):
 
     def lower_if_highest(self) -> None:
         """A token holder with no incoming link lowers its height, so that requests can reach it."""
-        if self.token_count and is_highest(self.my_height, self.height) and not self.must_rest(LOWER):
+        may_lower = self.token_count and not self.is_low_enough
+        if may_lower and is_highest(self.my_height, self.height) and not self.must_rest(LOWER):
             self.lower_height()

@@ -17,7 +17,7 @@ from agents.contract import CRITICAL, REMAINDER
 from agents.heights import lowest
 from agents.krl import Initial, KReverseLink
 from agents.message import Message
-from agents.pacing import UNPACED, PacedParameters
+from agents.partition_detection import UNDETECTED, DetectingParameters
 from agents.rl import Token
 
 
@@ -27,7 +27,7 @@ class KReverseLinkForwarding(KReverseLink):
     never_rests = True
     summary = "k tokens by link reversal, idle tokens forwarded (Walter, Cao, Mohanty 2001)"
 
-    def __init__(self, node: int, initial: Initial, parameters: PacedParameters = UNPACED) -> None:
+    def __init__(self, node: int, initial: Initial, parameters: DetectingParameters = UNDETECTED) -> None:
         super().__init__(node, initial, parameters)
         self.visited: set[int] = set()  # the j with visited[j] true
 

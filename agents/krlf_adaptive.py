@@ -24,6 +24,7 @@ from agents.contract import CRITICAL, REMAINDER
 from agents.krl import Initial, KParameters, KReverseLink
 from agents.krlf import KReverseLinkForwarding
 from agents.message import Message
+from agents.partition_detection import DETECTION, DETECTION_HANDLERS
 from agents.rl import LinkInfo, Request
 
 
@@ -58,8 +59,13 @@ DEFAULTS = AdaptiveParameters()
 class KReverseLinkAdaptive(KReverseLinkForwarding):
     """The mutual exclusion process of node i."""
 
-    messages = (Request, Token, LinkInfo)
-    handlers: ClassVar = {Request: "on_request_message", Token: "on_token", LinkInfo: "on_link_info"}
+    messages = (Request, Token, LinkInfo, *DETECTION)
+    handlers: ClassVar = {
+        Request: "on_request_message",
+        Token: "on_token",
+        LinkInfo: "on_link_info",
+        **DETECTION_HANDLERS,
+    }
     parameters = AdaptiveParameters
     never_rests = False
     summary = "k tokens by link reversal, idle tokens forwarded as far as the load is worth (after the same, section 7)"

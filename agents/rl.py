@@ -30,9 +30,10 @@ from random import Random
 from typing import Any, ClassVar, Self
 
 from agents.contract import CRITICAL, REMAINDER, WAITING, Demand, Graph
-from agents.heights import Height, by_distance, lower_than, lowest, raised
+from agents.heights import Height, by_distance, lower_than, lowest
 from agents.message import Message
-from agents.pacing import RAISE, UNPACED, PacedAgent, PacedParameters
+from agents.pacing import RAISE
+from agents.partition_detection import DETECTION, DETECTION_HANDLERS, UNDETECTED, DetectingAgent, DetectingParameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +67,20 @@ class Initial:
     holds_token: bool
 
 
-class ReverseLink(PacedAgent):
+class ReverseLink(DetectingAgent):
     """The mutual exclusion process of node i."""
 
-    messages = (Request, Token, LinkInfo)
-    parameters = PacedParameters
-    handlers: ClassVar = {Request: "on_request_message", Token: "on_token", LinkInfo: "on_link_info"}
+    messages = (Request, Token, LinkInfo, *DETECTION)
+    parameters = DetectingParameters
+    handlers: ClassVar = {
+        Request: "on_request_message",
+        Token: "on_token",
+        LinkInfo: "on_link_info",
+        **DETECTION_HANDLERS,
+    }
     summary = "reverse link: one token, requests follow heights downhill (Walter, Welch, Vaidya 2001)"
 
-    def __init__(self, node: int, initial: Initial, parameters: PacedParameters = UNPACED) -> None:
+    def __init__(self, node: int, initial: Initial, parameters: DetectingParameters = UNDETECTED) -> None:
         super().__init__(node, parameters)
         self.my_height = initial.height  # myHeight
         self.height = {height[2]: height for height in initial.neighbours}  # height[j]; its keys are N, ascending
@@ -155,6 +161,8 @@ class ReverseLink(PacedAgent):
         self.send_all([k for k, height in self.height.items() if height < mine or k == j], LinkInfo(lowered))  # l. 3
         self.my_height = lowered  # l. 4-5
         self.use_token()  # l. 6
+        if self.silent is not None:
+            self.note_news()
 
     def on_link_info(self, j: int, message: LinkInfo) -> None:
         """When LinkInfo(h) received at node i from node j."""
@@ -165,6 +173,7 @@ class ReverseLink(PacedAgent):
             if self.forming.pop(j) != self.my_height:  # l. 2, 4
                 self.send(j, LinkInfo(self.my_height))  # l. 3
             self.height = dict(sorted({**self.height, j: h}.items()))  # l. 1: a key of `height` is a member of N
+            self.note_news()
         if j not in self.awaiting_info:  # l. 5
             self.height[j] = h
         elif self.awaiting_info[j] == h:  # l. 6
@@ -184,6 +193,7 @@ class ReverseLink(PacedAgent):
         if peer in self.queue:  # l. 2
             self.queue.remove(peer)
         self.awaiting_info.pop(peer, None)  # l. 3
+        self.note_failure()
         if not self.token_holder:  # l. 4
             if self.is_sink():  # l. 5
                 self.raise_height()
@@ -208,12 +218,13 @@ class ReverseLink(PacedAgent):
                 self.send_all([k for k, height in self.height.items() if height < mine], LinkInfo(told))
                 self.my_height = told
             self.use_token()
+            self.note_news()
 
     # -- procedures, in the paper's order ----------------------------------------------------------------------------
 
     def forward_request(self) -> None:
         """Procedure ForwardRequest()."""
-        if not self.height or (RAISE in self.resting and self.is_sink()):  # deviation 1; pacing
+        if not self.height or self.silent is not None or (RAISE in self.resting and self.is_sink()):  # dev. 1; pacing
             self.next = self.node  # deviation 3
             return
         self.next = lowest(self.height)  # l. 1
@@ -241,14 +252,25 @@ class ReverseLink(PacedAgent):
 
     def raise_height(self) -> None:
         """Procedure RaiseHeight()."""
-        if self.must_rest(RAISE):  # pacing
+        if self.silent is not None or self.must_rest(RAISE):  # partition detection, pacing
             self.next = self.node
             return
-        self.my_height = raised(self.my_height, self.height)  # l. 1-3
+        higher = self.raised_height()  # l. 1-3
+        if higher is None:  # silent from now on
+            return
+        self.my_height = higher
         self.send_all(self.height, LinkInfo(self.my_height))  # l. 4
         self.queue = [k for k in self.queue if k not in self.height or self.my_height < self.height[k]]  # l. 5
         if self.queue:  # l. 6
             self.forward_request()
+
+    def resume(self) -> None:
+        """Go on after silence."""
+        if not self.token_holder:
+            if self.is_sink():
+                self.raise_height()
+            elif self.queue:
+                self.forward_request()
 
     # -- conditions --------------------------------------------------------------------------------------------------
 

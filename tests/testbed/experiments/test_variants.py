@@ -45,7 +45,14 @@ def test_it_starts_from_the_scenario_and_then_its_own_keys_apply():
     """The algorithm keeps the parameters that it knows; the others have their defaults."""
     found = applied("krlf-adaptive window=4", algorithm="{name: krl, k: 2, raise_interval: 7}")
     assert resolved(found) == {
-        "parameters": {"name": "krlf-adaptive", "raise_interval": 7.0, "k": 2, "window": 4, "max_hops": 8},
+        "parameters": {
+            "name": "krlf-adaptive",
+            "raise_interval": 7.0,
+            "detect_partitions": False,
+            "k": 2,
+            "window": 4,
+            "max_hops": 8,
+        },
         "clusters": None,
     }
     assert found.nodes == 5
@@ -60,7 +67,11 @@ def test_its_own_keys_win_over_those_of_the_scenario():
 def test_parameters_that_an_algorithm_does_not_know_are_dropped():
     """`permuted` is a parameter of the tree; RL has none of that name."""
     tree = "{name: raymond-tree, permuted: false}"
-    assert resolved(applied("rl", algorithm=tree))["parameters"] == {"name": "rl", "raise_interval": 0.0}
+    assert resolved(applied("rl", algorithm=tree))["parameters"] == {
+        "name": "rl",
+        "raise_interval": 0.0,
+        "detect_partitions": False,
+    }
     assert applied("raymond-tree", algorithm=tree).algorithm.parameters.permuted is False
 
 
@@ -131,11 +142,14 @@ def test_what_the_links_decide_is_in_a_name_only_if_the_variant_sets_it():
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        (["krl k=3", "krl"], "--variant 'krl': found a second krl raise_interval=0 k=3; allowed: variants that differ"),
+        (["krl k=3", "krl"], "--variant 'krl': found a second krl raise_interval=0 detect_partitions=false k=3;"
+         " allowed: variants that differ"),
         (["rl clusters=2", "rl clusters=2"],
-         "--variant 'rl clusters=2': found a second rl raise_interval=0 clusters=2; allowed: variants that differ"),
+         "--variant 'rl clusters=2': found a second rl raise_interval=0 detect_partitions=false clusters=2;"
+         " allowed: variants that differ"),
         (["krl k=2 label=a", "krl k=2 label=b"],
-         "--variant 'krl k=2 label=b': found a second krl raise_interval=0 k=2; allowed: variants that differ"),
+         "--variant 'krl k=2 label=b': found a second krl raise_interval=0 detect_partitions=false k=2;"
+         " allowed: variants that differ"),
         (["rl", "krl label=rl"],
          "--variant 'krl label=rl': found the name 'rl' a second time; allowed: each name once"),
     ],
@@ -159,7 +173,8 @@ def test_all_is_every_algorithm_that_the_scenario_allows():
     noted = [note.removeprefix("No ").partition(":")[0] for note in named.notes]
     assert noted == [name for name in ALGORITHMS if name not in kept]
     assert named.notes[noted.index("krl")] == (
-        "No krl: algorithm: found {'raise_interval': 0.0, 'k': 3}; allowed: k less than the number of nodes, 3."
+        "No krl: algorithm: found {'raise_interval': 0.0, 'detect_partitions': False, 'k': 3};"
+        " allowed: k less than the number of nodes, 3."
     )
 
 
@@ -175,10 +190,13 @@ def test_an_algorithm_that_is_named_must_fit():
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("krl j=5", "j: found unknown key; allowed: one of name, raise_interval, k, clusters, label"),
-        ("krl raise_int=5", "raise_int: found unknown key; allowed: one of name, raise_interval, k, clusters, label"
+        ("krl j=5", "j: found unknown key;"
+         " allowed: one of name, raise_interval, detect_partitions, k, clusters, label"),
+        ("krl raise_int=5", "raise_int: found unknown key;"
+         " allowed: one of name, raise_interval, detect_partitions, k, clusters, label"
                             " (did you mean raise_interval?)"),
-        ("rl cluster=3", "cluster: found unknown key; allowed: one of name, raise_interval, clusters, label"
+        ("rl cluster=3", "cluster: found unknown key;"
+         " allowed: one of name, raise_interval, detect_partitions, clusters, label"
                          " (did you mean clusters?)"),
         ("krk k=5", f"name: found 'krk'; allowed: one of {', '.join(ALGORITHMS)} (did you mean krl?)"),
         ("", f"name: found ''; allowed: one of {', '.join(ALGORITHMS)}"),
@@ -191,8 +209,10 @@ def test_an_algorithm_that_is_named_must_fit():
         ("krl k=2.5", "k: found 2.5; allowed: a whole number"),
         ("krl k=", "k: found None; allowed: a whole number"),
         ("raymond-tree permuted=1", "permuted: found 1; allowed: true or false"),
-        ("krl k=0", "algorithm: found {'k': 0, 'name': 'krl', 'raise_interval': 0.0}; allowed: k at least 1"),
-        ("krl k=5", "algorithm: found {'raise_interval': 0.0, 'k': 5}; allowed: k less than the number of nodes, 5"),
+        ("krl k=0", "algorithm: found {'detect_partitions': False, 'k': 0, 'name': 'krl', 'raise_interval': 0.0};"
+         " allowed: k at least 1"),
+        ("krl k=5", "algorithm: found {'raise_interval': 0.0, 'detect_partitions': False, 'k': 5};"
+         " allowed: k less than the number of nodes, 5"),
         ("rl clusters=no", "clusters: found 'no'; allowed: a whole number"),
         ("rl label=", "label: found None; allowed: text of one line"),
     ],
@@ -260,9 +280,10 @@ def test_a_list_in_a_document_that_has_other_keys():
         ("- rl\n", "- rk\n", f":3: name: found 'rk'; allowed: one of {', '.join(ALGORITHMS)}"),
         ("name: krl,", "", f":4: name: found nothing; allowed: one of {', '.join(ALGORITHMS)}"),
         ("k: 4", "window: 4",
-         ":4: window: found unknown key; allowed: one of name, raise_interval, k, clusters, label"),
+         ":4: window: found unknown key; allowed: one of name, raise_interval, detect_partitions, k, clusters, label"),
         ("    k: 3", "    k: x", ":7: k: found 'x'; allowed: a whole number"),
-        ("    k: 3", "    k: 9", ":6: algorithm: found {'raise_interval': 0.0, 'k': 9}; allowed: k less than the number"
+        ("    k: 3", "    k: 9", ":6: algorithm: found {'raise_interval': 0.0, 'detect_partitions': False, 'k': 9};"
+         " allowed: k less than the number"
                                  " of nodes, 5"),
         ("clusters: 2", "clusters: two", ":5: clusters: found 'two'; allowed: a whole number"),
         ('label: "KRLF, three tokens"', "label: 3", ":8: label: found 3; allowed: text of one line"),
@@ -270,7 +291,7 @@ def test_a_list_in_a_document_that_has_other_keys():
         ('label: "KRLF, three tokens"', "label: krl",
          ":6: found the name 'krl' a second time; allowed: each name once"),
         ("- rl\n", "- {name: krl, k: 4}\n",
-         ":4: found a second krl raise_interval=0 k=4; allowed: variants that differ"),
+         ":4: found a second krl raise_interval=0 detect_partitions=false k=4; allowed: variants that differ"),
     ],
 )  # fmt: skip
 def test_mistakes_in_a_file(old, new, said, tmp_path, capsys):

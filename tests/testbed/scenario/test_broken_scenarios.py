@@ -90,7 +90,8 @@ UNKNOWN_KEYS = {
     "other case": Broken(tiny("Seed: 3\n"), 7, "Seed", "unknown key", "one of name,", "seed"),
     "like nothing": Broken(tiny("zzz: 3\n"), 7, "zzz", "unknown key", "one of name,"),
     "in workload": Broken(
-        tiny(workload="{rate: 1, cs_tme: 1}"), 5, "workload.cs_tme", "unknown key", "one of rate, cs_time", "cs_time"
+        tiny(workload="{rate: 1, cs_tme: 1}"), 5, "workload.cs_tme", "unknown key", "one of rate, contention,",
+        "cs_time",
     ),
     "in topology": Broken(
         tiny(topology="{kind: random, conectivity: 1}"), 4, "topology.conectivity", "unknown key", "one of kind,",
@@ -246,7 +247,7 @@ CONTRADICTIONS = {
         "v at most the number of other nodes, 1 in a cluster",
     ),
     "clusters of one node on links": Broken(
-        tiny("clusters: 5\n", algorithm="{name: krl, k: 1}"), 2, "algorithm", "{'raise_interval': 0.0, 'k': 1}",
+        tiny("clusters: 5\n", algorithm="{name: krl, k: 1}"), 2, "algorithm", "{'raise_interval': 0.0, 'detect_partitions': False, 'k': 1}",
         "k less than the number of nodes, 1 in a cluster",
     ),
     "lose over radio": Broken(
@@ -314,6 +315,11 @@ def rate(value: str, found: str, allowed: str) -> Broken:
     return Broken(tiny(workload=f"{{rate: {value}}}"), 5, "workload.rate", found, allowed)
 
 
+def contention(keys: str, found: str, allowed: str) -> Broken:
+    """A workload with a wrong contention."""
+    return Broken(tiny(workload=f"{{{keys}}}"), 5, "workload.contention", found, allowed)
+
+
 DEMANDS = {
     "several units where a request gets one": Broken(
         tiny(workload="{rate: 1, units: 2}", algorithm="{name: krl, k: 3}"),
@@ -363,6 +369,12 @@ DEMANDS = {
     "a rate that is too small": rate("1e-10", "1e-10", RATE),
     "neither rate nor script": rate("null", "nothing", "requests per time unit, or workload.requests"),
     "an empty script": Broken(tiny(workload="{requests: []}"), 5, "workload.rate", "nothing", "requests per time unit"),
+    "rate and contention": load("contention: 0.5", "contention", "both rate and contention", "one of them"),
+    "no contention": contention("contention: 0", "0", "more than 0"),
+    "contention of one": contention("contention: 1", "1", "less than 1"),
+    "contention without critical sections": contention(
+        "contention: 0.5, cs_time: 0", "contention", "with a cs_time of more than 0, of which it is a share"
+    ),
     "negative patience": Broken(tiny("patience: -1\n"), 7, "patience", "-1", "at least 0"),
     "negative grace": Broken(tiny("grace: -1\n"), 7, "grace", "-1", "at least 0"),
     "negative lag": Broken(
@@ -407,6 +419,98 @@ SCRIPTS = {
     ),
 }  # fmt: skip
 
+CHURN = "groups: 1, departures: 0.05, away: 1"
+PLACE = "centre: [50, 50], range: 40"
+GEOMETRY = "area: [300, 300]\nplacement: uniform\nradio: {range: 100}\n"
+
+
+def churned(keys: str = CHURN, more: str = "", algorithm: str = "klme") -> str:
+    """The scenario with groups without places, in line 7; more lines follow."""
+    return tiny(f"churn: {{{keys}}}\n{more}", algorithm=algorithm)
+
+
+def placed(*places: str, more: str = "", topology: str = "geometric", geometry: str = GEOMETRY) -> str:
+    """The scenario with neighbourhoods, the first of them in line 8; more lines follow."""
+    listed = "".join(f"  - {{{place}}}\n" for place in places)
+    return tiny(f"neighbourhoods:\n{listed}{geometry}{more}", algorithm="klme", topology=topology)
+
+
+NEIGHBOURHOODS = {
+    "of two that overlap": Broken(
+        placed(PLACE, "centre: [80, 90], range: 40"), 9, "neighbourhoods.1.centre", "50 m from neighbourhood 0",
+        "at least 80 m, the sum of their ranges",
+    ),
+    "of two that overlap in height": Broken(
+        placed("centre: [50, 50, 0], range: 40", "centre: [50, 50, 30], range: 40"), 9, "neighbourhoods.1.centre",
+        "30 m from neighbourhood 0", "at least 80 m, the sum of their ranges",
+    ),
+    "beyond the radio's range": Broken(
+        placed("centre: [150, 150], range: 101"), 8, "neighbourhoods.0.range", "101",
+        "at most the radio's range of 100 m: its members hear the place",
+    ),
+    "without positions": Broken(
+        placed(PLACE, topology="complete", geometry=""), 7, "neighbourhoods", "places", "with topology geometric only"
+    ),
+    "of no range": Broken(placed("centre: [50, 50], range: 0"), 8, "neighbourhoods.0.range", "0", "at least 0.001"),
+    "without a range": Broken(placed("centre: [50, 50]"), 8, "neighbourhoods.0.range", "nothing", REQUIRED),
+    "without a centre": Broken(placed("range: 40"), 8, "neighbourhoods.0.centre", "nothing", REQUIRED),
+    "with no units": Broken(placed(f"{PLACE}, k: 0"), 8, "neighbourhoods.0.k", "0", "at least 1"),
+    "with an unknown key": Broken(
+        placed(f"{PLACE}, units: 2"), 8, "neighbourhoods.0.units", "unknown key", "one of centre, range, k"
+    ),
+    "that are no list": Broken(
+        tiny("neighbourhoods: 3\n", algorithm="klme"), 7, "neighbourhoods", "3", "a list"
+    ),
+    "for an algorithm that has none": Broken(
+        placed(PLACE).replace("klme", "rl"), 7, "neighbourhoods", "rl", "an algorithm that runs in neighbourhoods: klme"
+    ),
+    "and churn": Broken(
+        placed(PLACE, more=f"churn: {{{CHURN}}}\n"), 12, "churn", "both neighbourhoods and churn", "one of them"
+    ),
+    "nor churn": Broken(
+        tiny(algorithm="klme"), 1, "neighbourhoods", "neither neighbourhoods nor churn",
+        "neighbourhoods (places) or churn (groups without places): klme runs in them",
+    ),
+    "and clusters": Broken(
+        churned(more="clusters: 1\n", algorithm="{name: klme, k: 1}"), 8, "clusters", "1",
+        "none: klme runs in neighbourhoods",
+    ),
+    "churn for an algorithm that has none": Broken(
+        churned(algorithm="krl"), 7, "churn", "krl", "an algorithm that runs in neighbourhoods: klme"
+    ),
+    "churn without groups": Broken(churned("departures: 0.05, away: 1"), 7, "churn.groups", "nothing", REQUIRED),
+    "churn without departures": Broken(churned("groups: 1, away: 1"), 7, "churn.departures", "nothing", REQUIRED),
+    "churn without time away": Broken(churned("groups: 1, departures: 0.05"), 7, "churn.away", "nothing", REQUIRED),
+    "churn of no groups": Broken(churned("groups: 0, departures: 1, away: 1"), 7, "churn.groups", "0", "at least 1"),
+    "churn with negative departures": Broken(
+        churned("groups: 1, departures: -1, away: 1"), 7, "churn.departures", "-1", "at least 0"
+    ),
+    "churn with negative time away": Broken(
+        churned("groups: 1, departures: 1, away: -1"), 7, "churn.away", "-1", DURATION
+    ),
+    "churn over radio": Broken(churned(more="links: radio\n"), 7, "churn", "churn", "with ideal links only"),
+    "no notice": Broken(churned(more="notice: 0\n"), 8, "notice", "0", "more than 0"),
+    "negative notice": Broken(churned(more="notice: -1\n"), 8, "notice", "-1", "more than 0"),
+    "notice of nothing": Broken(churned(more="notice: ~\n"), 8, "notice", "nothing", "more than 0"),
+    "notice without groups": Broken(
+        tiny("notice: 1\n"), 7, "notice", "notice", "with neighbourhoods or churn only"
+    ),
+    "vanish without groups": Broken(
+        fault("at: 1, kind: vanish, node: 1"), 8, "faults.0.kind", "vanish", "with neighbourhoods or churn only"
+    ),
+    "vanish of a group": Broken(
+        churned(more="faults:\n  - {at: 1, kind: vanish, group: [1]}\n"), 9, "faults.0",
+        "a vanish with 1 subjects or the wrong one", "node or holder",
+    ),
+    "vanish of no node": Broken(
+        churned(more="faults:\n  - {at: 1, kind: vanish, node: 5}\n"), 9, "faults.0.node", "5", "a node of 0..4"
+    ),
+    "more units than a request gets": Broken(
+        churned().replace("{rate: 0.1}", "{rate: 1, units: 2}"), 5, "workload.units", "2",
+        "at most 1, which is all that klme gives to one request",
+    ),
+}  # fmt: skip
+
 YAML_TRICKS = {
     "same key twice": Broken(tiny("nodes: 6\n"), 7, "nodes", "the same key a second time", "each key once"),
     "same nested key twice": Broken(
@@ -437,6 +541,7 @@ ALL = {
         ("contradiction", CONTRADICTIONS),
         ("demand", DEMANDS),
         ("script", SCRIPTS),
+        ("neighbourhoods", NEIGHBOURHOODS),
         ("yaml", YAML_TRICKS),
     )
     for name, broken in table.items()

@@ -21,6 +21,14 @@ from testbed.scenario.topology import CompleteTopology, ExplicitTopology, Random
 from testbed.section import Section
 from tests.testbed.tiny import tiny
 
+NEIGHBOURHOODS = """area: [300, 300]
+placement: uniform
+radio: {range: 100}
+neighbourhoods: [{centre: [50, 50], range: 50}, {centre: [50, 150, 0], range: 50, k: 1}]
+faults: [{at: 1, kind: vanish, holder: true}]
+"""
+"""Two that touch, with the range of the radio and less, and a fault that only nodes in neighbourhoods have."""
+
 # -- the resolved copy ------------------------------------------------------------------------------------------------
 
 
@@ -28,11 +36,11 @@ def test_defaults_are_written_out() -> None:
     """The resolved copy has every key there is, with the values that a run takes."""
     written = yaml.safe_load(loads(tiny()).to_yaml())
     assert list(written) == list(Scenario.model_fields)
-    assert written["algorithm"] == {"name": "rl", "raise_interval": 0.0}
+    assert written["algorithm"] == {"name": "rl", "raise_interval": 0.0, "detect_partitions": False}
     assert written["topology"] == {"kind": "complete"}
     assert written["delays"] == {"hop": 1.0, "send": 0.0, "receive": 0.0, "processor": "fifo"}
     assert written["workload"] == {
-        "rate": 0.1, "cs_time": 1.0, "units": 1, "priority": 0, "deadline": None, "requests": [],
+        "rate": 0.1, "contention": None, "cs_time": 1.0, "units": 1, "priority": 0, "deadline": None, "requests": [],
     }  # fmt: skip
     assert written["expect"] == {"checks": {}, "metrics": {}}
     scalars = {key: written[key] for key in ("warmup", "drain", "seed", "repeat", "trace", "backend", "entries")}
@@ -91,6 +99,10 @@ def test_sections_are_written_out(topology: str, section: type[Section]) -> None
         tiny("patience: 5\ngrace: 0\n", topology="{kind: random, connectivity: 0.7, max_lag: 0}"),
         tiny("faults: [{at: 1, kind: crash, holder: true}, {at: 2, kind: heal}, {at: 3, kind: cut, group: [1, 2]}]\n"),
         tiny("expect: {checks: {safety: ok, order: not checked}, metrics: {waiting_time: {p95: {max: 1e6}}}}\n"),
+        tiny(workload="{contention: 0.25, cs_time: {exponential: 3}}"),
+        tiny("churn: {groups: 3, departures: 0.05, away: {exponential: 2}}\n", algorithm="klme"),
+        tiny("churn: {groups: 1, departures: 0, away: 0}\nnotice: 5\n", algorithm="klme"),
+        tiny(NEIGHBOURHOODS, algorithm="klme", topology="geometric"),
         tiny(f"seed: {2**32}\nrepeat: 3\ntrace: events\nwarmup: 1\n"),
         tiny("description: |\n  two lines,\n  tab\t, quote ' and \" and é, ε, 🙂\n"),
         tiny("description: 'yes'\n", name="'true'"),
@@ -372,3 +384,33 @@ def test_bad_time_is_refused(written: Any) -> None:
         loads(tiny(workload=yaml.safe_dump({"rate": 1.0, "cs_time": written}, default_flow_style=True).strip()))
     assert caught.value.key == "workload.cs_time"
     assert caught.value.allowed.startswith("a number, {uniform: [low, high]} or {exponential: mean}")
+
+
+# -- neighbourhoods ---------------------------------------------------------------------------------------------------
+
+
+def test_neighbourhoods_have_units_of_their_own() -> None:
+    """As many as the place says, or else the algorithm; every place has a station."""
+    scenario = loads(tiny(NEIGHBOURHOODS, algorithm="{name: klme, k: 4}", topology="geometric"))
+    assert (scenario.group_capacities, scenario.stations) == ([4, 1], 7)
+    churned = loads(tiny("churn: {groups: 3, departures: 1, away: 1}\n", algorithm="{name: klme, k: 2}"))
+    assert (churned.group_capacities, churned.stations) == ([2, 2, 2], 5)
+    assert (loads(tiny()).group_capacities, loads(tiny()).stations) == ([], 5)
+
+
+def test_notice_by_default() -> None:
+    """One time unit, where nodes leave neighbourhoods; written out as every default is."""
+    churn = "churn: {groups: 3, departures: 1, away: 1}\n"
+    assert loads(tiny(churn, algorithm="klme")).notice == 1.0
+    assert loads(tiny(NEIGHBOURHOODS, algorithm="klme", topology="geometric")).notice == 1.0
+    assert loads(tiny(f"{churn}notice: 0.25\n", algorithm="klme")).notice == 0.25
+    assert loads(tiny()).notice is None
+
+
+@pytest.mark.parametrize(
+    ("contention", "cs_time", "rate"), [(0.5, "1", 1.0), (0.5, "4", 0.25), (0.2, "{exponential: 2}", 0.125)]
+)
+def test_contention_is_a_share_of_time(contention: float, cs_time: str, rate: float) -> None:
+    """The mean CS time over the sum of that and the mean time that a node thinks, which is one over the rate."""
+    workload = loads(tiny(workload=f"{{contention: {contention}, cs_time: {cs_time}}}")).workload
+    assert [workload.rate_of(node) for node in range(5)] == [pytest.approx(rate)] * 5
