@@ -171,9 +171,9 @@ class Metrics(StepListener):
 
         return {
             "entries": entries if knows_entries else None,
-            "waiting_time": _spread(self._waits),
-            "response_time": _spread(self._responses),
-            "synchronization_delay": _spread(self._gaps),
+            "waiting_time": spread(self._waits),
+            "response_time": spread(self._responses),
+            "synchronization_delay": spread(self._gaps),
             "messages_per_cs": per_entry(sent),
             "messages_per_cs_by_type": {type: per_entry(count) for type, count in sorted(self.messages.items())}
             if per_entry(sent) is not None
@@ -192,7 +192,8 @@ class Metrics(StepListener):
         }
 
 
-def _spread(ticks: array[int]) -> dict[str, float | None]:
+def spread(ticks: array[int]) -> dict[str, float | None]:
+    """The mean, percentiles and maximum of times, in time units."""
     ordered = sorted([tick / TICKS for tick in ticks])  # floats are sorted faster than large integers
     return {
         "mean": stats.mean(ordered),

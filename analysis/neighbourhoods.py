@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,6 +10,7 @@ from agents.contract import TICKS
 from analysis import stats
 from analysis.batched import ENTERED, REQUESTED, Step, StepListener
 from analysis.events import LEVELS, Start, supports
+from analysis.metrics import spread
 
 
 class Whereabouts:
@@ -40,6 +42,8 @@ class NeighbourhoodMetrics(StepListener):
         self._whereabouts = Whereabouts(self._start)
         self._requested: dict[int, int] = {}
         self._waits: dict[int, list[int]] = {}
+        self._freed_at: dict[int | None, int] = {}  # by neighbourhood: the last exit, if a request was pending there
+        self._gaps = array("q")
         self._saved = 0  # messages that are one transmission with others
         self._joins = self._evictions = self._abandoned = self._regenerated = 0
 
@@ -56,8 +60,19 @@ class NeighbourhoodMetrics(StepListener):
                 self._requested[node] = t
             elif kind is ENTERED:
                 asked, group = self._requested.pop(node, t), self._whereabouts.of(node)
+                freed_at = self._freed_at.pop(group, None)
                 if t >= self._start.warmup and group is not None:
                     self._waits[group].append(t - asked)
+                    if freed_at is not None:
+                        self._gaps.append(t - freed_at)
+            else:
+                self._free(t, node)
+
+    def _free(self, t: int, node: int) -> None:
+        """A node is no longer inside: from now on the next entry in its neighbourhood is waited for, if one is."""
+        of = self._whereabouts.of
+        if any(of(other) == of(node) for other in self._requested):
+            self._freed_at[of(node)] = t
 
     def join(
         self, t: int, node: int, group: int, visit: int, members: list[list[int]], units: int, tokens: int, fields: Any
@@ -75,6 +90,7 @@ class NeighbourhoodMetrics(StepListener):
         self._requested.pop(node, None)
 
     def evict(self, t: int, node: int) -> None:
+        self._free(t, node)
         self._evictions += t >= self._start.warmup
 
     def regenerate(self, t: int, node: int, group: int, units: int, tokens: int) -> None:
@@ -90,6 +106,8 @@ class NeighbourhoodMetrics(StepListener):
         knows = supports(trace, "enter")
         waits = self._waits.items()
         return {
+            # An entry at one place does not end the delay after an exit at another.
+            **({"synchronization_delay": spread(self._gaps)} if self._start.places else {}),
             "messages_saved": self._saved if supports(trace, "broadcast") else None,
             "arrivals": self._joins if knows else None,
             "evictions": self._evictions if knows else None,

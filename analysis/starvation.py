@@ -89,6 +89,8 @@ class Starvation(StepListener, Check):
 
     def take_steps(self, steps: Iterable[Step]) -> None:
         waiting, asked_at, demanded = self.waiting, self.asked_at, self.demanded
+        if self.whereabouts.places:
+            steps = list(steps)
         for kind, t, node, units, _, _ in steps:
             if kind is REQUESTED:
                 waiting[node] = asked_at[node] = t

@@ -116,8 +116,8 @@ def metrics_table(metrics: dict[str, Any]) -> Table:
             by_type = metrics["messages_per_cs_by_type"]
             rows += [_metric_row(f"  {type}", one) for type, one in by_type.items() if isinstance(one, dict)]
     for key, label in _BY_PLACE:
-        places = metrics.get(key, {}).items()
-        rows += [_metric_row(f"{label} {place}", one) for place, one in places if isinstance(one, dict)]
+        places = [(place, one) for place, one in metrics.get(key, {}).items() if isinstance(one, dict)]
+        rows += [_metric_row(f"{label} {place}", one) for place, one in sorted(places, key=lambda row: int(row[0]))]
     return Table(("metric", "mean", "± 95 %", "p50", "p95", "max"), rows)
 
 

@@ -34,7 +34,7 @@ def stays(trajectories: Sequence[Trajectory], places: Sequence[Neighbourhood], *
     nodes = len(trajectories)
 
     def range_of(a: int, b: int) -> float:
-        return places[b - nodes].range_m if a < nodes <= b else 0.0
+        return places[b - nodes].range_m if a < nodes <= b else 0.0  # nodes do not hear each other here
 
     crossings = Crossings(
         [*trajectories, *(standing(place.centre) for place in places)],
@@ -42,13 +42,10 @@ def stays(trajectories: Sequence[Trajectory], places: Sequence[Neighbourhood], *
         max_range=max((place.range_m for place in places), default=0.0),
         until=until,
     )
-    # Two nodes at the same point are linked as well, whatever their range; they are no place.
-    arrived = {(a, b - nodes): 0.0 for a, b in crossings.initial_links() if b >= nodes}
+    arrived: dict[tuple[int, int], float] = {(a, b - nodes): 0.0 for a, b in crossings.initial_links()}
     found: list[Stay] = []
     for crossing in crossings:
         stay = (crossing.a, crossing.b - nodes)
-        if crossing.b < nodes:
-            continue
         if crossing.up:
             arrived[stay] = crossing.t
         else:

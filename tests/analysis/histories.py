@@ -29,6 +29,9 @@ def start(
     warmup: float = 0,
     links: Sequence[Sequence[int]] = ((0, 1), (1, 2)),
     clusters: Sequence[int] = (),
+    places: Sequence[int] = (),
+    groups: Sequence[int | None] = (),
+    kept: Sequence[int] | None = None,
     tokens: Sequence[int] | None = None,
     promises_bound: bool = True,
     grace: float = 0,
@@ -43,13 +46,16 @@ def start(
         assumes_connected=assumes_connected,
         promises_bound=promises_bound,
         shares=shares,
-        capacity=sum(units) if capacity is None else capacity,
+        capacity=sum(places or units) if capacity is None else capacity,
         warmup=int(warmup * TICKS),
         grace=int(grace * TICKS),
         units=list(units),
         tokens=list(units if tokens is None else tokens),
         links=[*map(list, links)],
         clusters=list(clusters),
+        places=list(places),
+        groups=list(groups),
+        kept=[0] * len(places) if kept is None else list(kept),
     )
     return ("start", 0, None, *fields)
 
@@ -97,6 +103,38 @@ def pending(
     """A request is still pending at the end; its component has as many tokens as units."""
     held = (component_units, component_units)
     return ("pending", t, node, int(since * TICKS), alive, component, *held, parts)
+
+
+def join(t: float, node: int, group: int, *, visit: int = 9, units: int = 0) -> Event:
+    """A node is in a neighbourhood, and takes up the token that lies there, if it has units."""
+    return ("join", t, node, group, visit, [], units, min(units, 1), None)
+
+
+def left(
+    t: float, node: int, group: int, *, ready: bool = True, abandoned: bool = False, units: int = 0, tokens: int = 0
+) -> Event:
+    """A node has left its neighbourhood, with nothing and without notice only if that is said."""
+    return ("left", t, node, group, ready, abandoned, units, tokens)
+
+
+def vanished(t: float, node: int, group: int, *, abandoned: bool = False) -> Event:
+    """A node has left its neighbourhood without notice."""
+    return left(t, node, group, ready=False, abandoned=abandoned)
+
+
+def deposit(t: float, node: int, group: int, units: int, kind: str = "deposit") -> Event:
+    """A node puts a token down at its place, or gets it back (`refused`)."""
+    return (kind, t, node, group, units, 1, None)
+
+
+def regenerate(t: float, node: int, group: int, units: int) -> Event:
+    """A node makes the token of its neighbourhood anew."""
+    return ("regenerate", t, node, group, units, 1)
+
+
+def broadcast(t: float, node: int, *peers: int, type: str = "Hello") -> list[Event]:
+    """A message that carries nothing to several members of neighbourhood 0, in one transmission."""
+    return [("broadcast", t, node, 0, type, len(peers), None), *(send(t, node, peer, 1, type, 0) for peer in peers)]
 
 
 def whole(event: Event) -> Event:

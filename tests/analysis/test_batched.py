@@ -9,13 +9,32 @@ from analysis.audit import Audit, BatchedAudit
 from analysis.listener import Listener
 from testbed.runtime.driver import AgentError
 from tests.agents.rl_variants import registered
-from tests.analysis.histories import Event, feed, lost, recv, request, returned, send, start, stop, visit
+from tests.analysis.histories import (
+    Event,
+    broadcast,
+    deposit,
+    feed,
+    join,
+    left,
+    lost,
+    recv,
+    regenerate,
+    request,
+    returned,
+    send,
+    start,
+    stop,
+    vanished,
+    visit,
+)
+from tests.analysis.test_neighbourhoods import ENDS, PLACES, moved
 from tests.testbed.simulate import prepare
 
 # Node 0 uses the unit and sends it to node 1, where it is lost, comes back, or arrives; node 2 crashes while it waits.
 HISTORIES = {
     "crash": [request(1, 2), ("crash", 2, 2, 0), ("restart", 3, 2, 1), *visit(2, 4, 5, 6)],
-    "evicted": [request(1, 0), ("enter", 2, 0, 1), ("evict", 3, 0), ("enter", 4, 0, 1), ("exit", 5, 0, 1)],
+    "evicted": [request(1, 0), ("enter", 2, 0, 1), ("evict", 3, 0), *visit(0, 3.5, 4, 5)],
+    "entry after eviction": [request(1, 0), ("enter", 2, 0, 1), ("evict", 3, 0), ("enter", 4, 0, 1)],
     "exit after eviction": [request(1, 0), ("enter", 2, 0, 1), ("evict", 3, 0), ("exit", 4, 0, 1)],
     "returned": [send(1, 0, 1, 1), returned(2, 0, 1, 1), send(3, 0, 2, 1), recv(4, 2, 0, 1), *visit(2, 5, 5, 6)],
     "returned too late": [send(1, 0, 1, 1), recv(2, 1, 0, 1), returned(3, 0, 1, 1)],
@@ -27,16 +46,57 @@ HISTORIES = {
 }
 
 
+# Place 0 has two units and node 0 its token, with nodes 1 and 2; node 3 has that of place 1; node 4 is in neither.
+IN_NEIGHBOURHOODS = {
+    "evicted": [
+        *visit(0, 1, 2, 3),
+        *visit(1, 1, 2, 3)[:2],
+        ("evict", 4, 1),
+        left(4, 1, 0),
+        join(5, 1, 1),
+        request(5, 1),
+    ],
+    "enters on departure": [request(1, 1), left(2, 1, 0), ("enter", 2, 1, 1)],
+    "enters on arrival": [request(1, 4), ("enter", 1, 4, 1), ("exit", 2, 4, 1), join(2, 4, 1), *visit(4, 2, 2, 3)],
+    "too many": [*(request(1, node) for node in (0, 1, 2)), *(("enter", 2, node, 1) for node in (0, 1, 2))],
+    "vanished": [*visit(1, 1, 2, 3)[:2], request(2, 2), vanished(3, 1, 0), vanished(3, 2, 0, abandoned=True)],
+    "crash inside": [
+        *visit(1, 1, 2, 3)[:2],
+        ("crash", 3, 1, 0),
+        ("restart", 4, 1, 1),
+        join(5, 1, 0),
+        *visit(1, 5, 6, 7),
+    ],
+    "token passed on and left": [moved("send", 1, 0, 1), moved("recv", 2, 1, 0), left(3, 1, 0, ready=False, units=2)],
+    "token made anew": [moved("send", 1, 0, 1), left(2, 1, 0), moved("lost", 3, 0, 1, "left"), regenerate(4, 0, 0, 2)],
+    "token doubled": [moved("send", 1, 0, 1), regenerate(2, 0, 0, 2), moved("recv", 3, 1, 0), request(4, 2)],
+    "made anew by the wrong node": [moved("send", 1, 0, 1), regenerate(2, 2, 0, 2)],
+    "sent after departure": [left(1, 0, 0, ready=False, units=2, tokens=1), moved("send", 2, 0, 1)],
+    "deposited": [left(1, 1, 0), left(1, 2, 0), deposit(2, 0, 0, 2), left(2, 0, 0), join(3, 4, 0, units=2)],
+    "broadcast": [request(1, 0), *broadcast(1, 0, 1, 2), ("enter", 2, 0, 1)],
+}
+
+
 @pytest.mark.parametrize("name", HISTORIES)
 def test_order_is_kept_between_notes_and_single_events(name: str) -> None:
     """On line, with batches as long as they can be, every check and metric but `order` is as from the log."""
-    events: list[Event] = [start(), *HISTORIES[name], stop(9, 1, 0, 0)]
+    assert_agree(start(), *HISTORIES[name], stop(9, 1, 0, 0))
+
+
+@pytest.mark.parametrize("name", IN_NEIGHBOURHOODS)
+def test_order_is_kept_in_neighbourhoods(name: str) -> None:
+    """Also while nodes arrive and leave."""
+    assert_agree(PLACES, *IN_NEIGHBOURHOODS[name], ENDS)
+
+
+def assert_agree(*events: Event) -> None:
+    """An audit of batches and one of a log come to the same results."""
     batched, log = BatchedAudit(), Audit()
     feed(batched, *events)
     feed(log, *events)
     assert {**batched.verdicts(), "order": None} == {**log.verdicts(), "order": None}
     counted = ("messages_per_cs", "messages_per_cs_by_type", "words_per_message", "sent_words_per_message",
-               "words_per_cs", "token_hops_per_cs")  # fmt: skip
+               "words_per_cs", "token_hops_per_cs", "transmissions_per_cs")  # fmt: skip
     unknown = {"messages": {}, **dict.fromkeys(counted)}  # on line, only the numbers of messages are passed
     assert {**batched.metrics(), **unknown} == {**log.metrics(), **unknown}
 

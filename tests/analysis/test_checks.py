@@ -180,11 +180,11 @@ def test_safety_with_three_inside() -> None:
 
 
 def test_safety_after_crash_and_evict() -> None:
-    """A node that crashed inside uses nothing; a node that is evicted uses nothing and waits again."""
+    """A node that crashed inside uses nothing; a node that is evicted uses nothing either, and has to ask anew."""
     crash = [request(1, 0), ("enter", 1, 0, 1), ("crash", 2, 0, 1), *visit(1, 3, 3, 4)]
-    evict = [request(5, 0), ("enter", 5, 0, 1), ("evict", 6, 0), *visit(1, 6, 6, 7), ("enter", 8, 0, 1)]
-    assert judge(Safety, start(), *crash, *evict).verdict == OK
-    assert_fails(judge(Safety, start(), *evict, request(9, 0)), "t=9:", "node 0 ")
+    evict = [request(5, 0), ("enter", 5, 0, 1), ("evict", 6, 0), *visit(1, 6, 6, 7)]
+    assert judge(Safety, start(), *crash, *evict, *visit(0, 8, 9, 10)).verdict == OK
+    assert_fails(judge(Safety, start(), *evict, ("enter", 8, 0, 1)), "t=8:", "node 0 enters without a request")
 
 
 # -- conservation --------------------------------------------------------------------------------------------------
@@ -380,10 +380,12 @@ def test_starvation_not_accounted_for() -> None:
 
 
 def test_starvation_after_eviction() -> None:
-    """A node that was taken out of its critical section waits again."""
+    """A node that was taken out of its critical section waits only from the time at which it asks anew."""
     evicted = [request(1, 1), ("enter", 2, 1, 1), ("evict", 3, 1)]
-    assert_fails(judge(Starvation, start(), *evicted, stop(9, 1, 0, 0)), "t=9:", "node 1 still waits")
-    assert judge(Starvation, start(), *evicted, ("enter", 4, 1, 1), stop(9, 1, 0, 0)).verdict == OK
+    assert judge(Starvation, start(), *evicted, stop(9, 1, 0, 0)).detail == "every request served"
+    again = [*evicted, request(4, 1)]
+    assert_fails(judge(Starvation, start(), *again, stop(9, 1, 0, 0)), "t=9:", "node 1 still waits since t=4 ")
+    assert judge(Starvation, start(), *again, ("enter", 5, 1, 1), stop(9, 1, 0, 0)).verdict == OK
 
 
 @pytest.mark.parametrize(
@@ -479,7 +481,8 @@ def test_patience_of_several() -> None:
         pytest.param([("crash", 3, 2, 0), ("restart", 4, 2, 1)], False, id="a node was down long ago"),
         pytest.param([moved("lost", 3, 0, 1, 1, units=0, tokens=1, why="fault")], True, id="the token was lost"),
         pytest.param([moved("lost", 3, 0, 1, 1, units=0, tokens=0, why="fault")], False, id="another message was lost"),
-        pytest.param([("enter", 4, 1, 1), ("evict", 9, 1)], True, id="evicted lately"),
+        pytest.param([("enter", 4, 1, 1), ("evict", 9, 1)], True, id="evicted, and does not wait"),
+        pytest.param([("enter", 4, 1, 1), ("evict", 5, 1), request(9, 1)], True, id="evicted, and asked anew lately"),
     ],
 )
 def test_what_excuses_a_long_wait(history: list[Event], is_excused: bool, promises: bool) -> None:

@@ -12,7 +12,7 @@ from analysis.audit import Audit, BatchedAudit
 from analysis.check import MAX_OFFENDERS
 from analysis.demands import DemandMetrics
 from analysis.listener import method_name
-from tests.analysis.histories import Event, feed, request, start, stop, visit
+from tests.analysis.histories import Event, feed, join, left, request, start, stop, visit
 from tests.testbed.simulate import simulate
 from tests.testbed.token_ring import TokenRing
 
@@ -108,10 +108,12 @@ def test_a_crashed_node_is_not_passed_over() -> None:
     assert found["inversions_per_cs"] == 0
 
 
-def test_an_evicted_node_waits_again_with_its_priority() -> None:
-    """Node 0, of priority 9, is taken out of its critical section and passed over by node 1."""
-    found = measure(start(), *QUEUE[:-1], ("evict", 2, 0), enter(3, 1, priority=1))
-    assert found["first_inversions"] == ["t=3: node 1 enters with priority 1 while node 0 waits with 9 since t=2"]
+def test_an_evicted_node_is_passed_over_only_when_it_asks_anew() -> None:
+    """Node 0, of priority 9, is taken out of its critical section; node 1 enters before it asks anew, or after."""
+    evicted = [*QUEUE[:-1], ("evict", 2, 0)]
+    assert measure(start(), *evicted, enter(3, 1, priority=1))["first_inversions"] == []
+    found = measure(start(), *evicted, request(2.5, 0, priority=9), enter(3, 1, priority=1))
+    assert found["first_inversions"] == ["t=3: node 1 enters with priority 1 while node 0 waits with 9 since t=2.5"]
 
 
 # -- deadlines ------------------------------------------------------------------------------------------------------
@@ -151,9 +153,10 @@ def test_a_deadline_is_missed_once() -> None:
 
 
 def test_an_evicted_node_has_met_its_deadline_by_its_first_entry() -> None:
-    """Its second entry, after the deadline, is not for a second request."""
-    evicted = [request(1, 0, deadline=4), enter(2, 0, deadline=4), ("evict", 3, 0), enter(6, 0, deadline=4)]
-    assert measure(start(), *evicted, exits(7, 0), *meets(1, 8, 10, 9), *END)["deadlines_missed"] == 1 / 2
+    """What it asks for anew is a second request, with a deadline of its own."""
+    evicted = [request(1, 0, deadline=4), enter(2, 0, deadline=4), ("evict", 3, 0)]
+    assert measure(start(), *evicted, *meets(1, 8, 10, 9), *END)["deadlines_missed"] == 1 / 2
+    assert measure(start(), *evicted, *meets(0, 5, 6, 4), *END)["deadlines_missed"] == 1 / 2
 
 
 def test_deadlines_of_the_warmup_do_not_count() -> None:
@@ -201,7 +204,7 @@ def test_units_are_free_after_a_crash_and_an_eviction(leaves: Event) -> None:
     """Node 0 uses three of four units for two of four time units, however it leaves."""
     found = measure(start(units=FOUR), request(0, 0, 3), enter(0, 0, 3), leaves, close(4), stop(4, 4, 0, 0))
     assert (found["nodes_inside"], found["utilisation"]) == (2 / 4, 6 / 16)
-    assert found["idle_though_fitting"] == (2 / 4 if leaves[0] == "evict" else 0)
+    assert found["idle_though_fitting"] == 0
 
 
 @pytest.mark.parametrize(("units", "share"), [((3,), 0), ((2,), 1), ((1,), 1), ((3, 2), 1), ((3, 3), 0), ((2, 3), 1)])
@@ -224,7 +227,7 @@ def test_units_are_idle_though_a_demand_fits(units: tuple[int, ...], share: floa
         pytest.param([request(2, 1), close(4), enter(9, 1), stop(10, 1, 0, 0)], 7, 1, id="served after the close"),
         pytest.param([request(2, 1), stop(9, 1, 0, 0)], 7, 1, id="ended while requests were made"),
         pytest.param([request(2, 1), ("crash", 3, 1, 0), close(4), stop(9, 1, 0, 0)], 0, 0, id="crashed"),
-        pytest.param([request(1, 0), enter(2, 0), ("evict", 4, 0), close(5), stop(7, 1, 0, 0)], 3, 1, id="evicted"),
+        pytest.param([request(1, 0), enter(2, 0), ("evict", 4, 0), close(5), stop(7, 1, 0, 0)], 1, 0, id="evicted"),
         pytest.param(visit(0, 1, 2, 3), 1, None, id="killed"),
     ],
 )
@@ -249,6 +252,28 @@ def test_clusters_do_not_compete() -> None:
     assert found["inversions_per_cs"] == 0
     assert found["idle_though_fitting"] == pytest.approx(0.1), "only when node 0 has left"
     assert measure(start(units=(2, 0, 0, 0), links=()), *asks, close(10))["inversions_per_cs"] == 0.5
+
+
+def test_neighbourhoods_do_not_compete() -> None:
+    """As clusters; a node competes where it is, and one that is nowhere fits no units."""
+    apart = start(units=(1, 0, 1, 0), places=(1, 1), groups=(0, 0, 1, None), links=())
+    asks = [request(0, 0), enter(0, 0), request(1, 1, priority=9), request(2, 2), enter(2, 2), exits(8, 2), exits(9, 0)]
+    found = measure(apart, *asks, close(10))
+    assert found["inversions_per_cs"] == 0
+    assert found["idle_though_fitting"] == pytest.approx(0.1), "only when node 0 has left"
+    moves = [left(2, 1, 0), join(2, 1, 1), request(2, 1, priority=9)]
+    arrived = measure(apart, *asks[:3], *moves, *asks[3:], close(10))
+    assert arrived["inversions_per_cs"] == 0.5
+    assert arrived["idle_though_fitting"] == pytest.approx(0.2), "when node 2 has left"
+    assert measure(apart, request(0, 3), close(10))["idle_though_fitting"] == 0
+
+
+def test_an_abandoned_request_is_not_pending() -> None:
+    """Its node has left, and what it waited for does not count."""
+    apart = start(units=(1, 0, 0), places=(1,), groups=(0, 0, 0), links=())
+    found = measure(apart, request(2, 1, deadline=3), left(8, 1, 0, abandoned=True), close(10), stop(12, 1, 0, 0))
+    assert (found["longest_wait"], found["pending_at_close"], found["deadlines_missed"]) == (0, 0, None)
+    assert found["idle_though_fitting"] == pytest.approx(0.6)
 
 
 # -- on line and from a log -----------------------------------------------------------------------------------------

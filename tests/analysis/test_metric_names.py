@@ -11,15 +11,22 @@ from analysis.metric_names import METRICS
 from analysis.metrics import summarise
 from analysis.tables import metrics_table
 from testbed.backends.stations.lateness import Lateness
-from tests.testbed.simulate import simulate
+from tests.testbed.simulate import Simulated, simulate
 
 SPREAD = ("mean", "p50", "p95", "max")
-BY_TYPE = {"messages", "messages_per_cs_by_type", "frames"}
+BY_TYPE = {"messages", "messages_per_cs_by_type", "frames", "entries_by_place", "waiting_by_place"}
+IN_NEIGHBOURHOODS = (
+    "transmissions_per_cs", "arrivals", "evictions", "abandoned", "regenerated", "entries_by_place", "waiting_by_place",
+)  # fmt: skip
+"""What is measured only in runs with neighbourhoods."""
 
 
 @pytest.fixture(scope="module")
 def repetitions() -> list[dict[str, Any]]:
-    """What two repetitions over radio links measure, with a medium in real time, whose lateness is measured as well."""
+    """What two repetitions measure: over radio links, with a medium in real time, whose lateness is measured as well.
+
+    What is measured only in neighbourhoods is from another run.
+    """
     workload = {"rate": 0.1, "priority": {"uniform": [0, 9]}, "deadline": {"uniform": [0, 5]}}
     links = {"kind": "radio", "hello": 1.0}
     run = simulate(links=links, delays={"hop": 0.1}, workload=workload, warmup=10.0, duration=60.0)
@@ -27,7 +34,15 @@ def repetitions() -> list[dict[str, Any]]:
     for nanoseconds in range(0, 5_000_000, 1000):
         late.note(nanoseconds)
     run.audit.lateness(0, None, late.summary_ms())
-    return [run.audit.metrics()] * 2
+    places = in_neighbourhoods().audit.metrics()
+    return [{**run.audit.metrics(), **{name: places[name] for name in IN_NEIGHBOURHOODS}}] * 2
+
+
+def in_neighbourhoods() -> Simulated:
+    """A run in two neighbourhoods, which nodes leave with requests and in critical sections; one token is lost."""
+    churn = {"groups": 2, "departures": 0.1, "away": 1.0}
+    lost = [{"at": 20.0, "kind": "lose", "holder": True}]
+    return simulate(algorithm="klme", topology="complete", churn=churn, workload={"rate": 1.0}, faults=lost)
 
 
 @pytest.mark.parametrize("audit", [Audit, EventAudit, BatchedAudit])
@@ -40,6 +55,23 @@ def test_a_run_measures_every_metric(repetitions: list[dict[str, Any]]) -> None:
     """Where there is something to measure, none is left out."""
     assert list(repetitions[0]) == list(METRICS)
     assert [name for name, value in repetitions[0].items() if value is None] == []
+
+
+def test_without_neighbourhoods_nothing_is_measured_of_them() -> None:
+    """None, not 0, and no row in the table."""
+    metrics = simulate(duration=50.0).audit.metrics()
+    assert {name: metrics[name] for name in IN_NEIGHBOURHOODS} == dict.fromkeys(IN_NEIGHBOURHOODS)
+    labels = [row[0] for row in metrics_table(summarise([metrics])).rows]
+    assert not {METRICS[name].label for name in IN_NEIGHBOURHOODS} & set(labels)
+    assert not [label for label in labels if "place" in label]
+
+
+def test_the_table_of_a_run_in_neighbourhoods() -> None:
+    """Each metric has a row, and those by place have one for every place."""
+    rows = {row[0]: row[1] for row in metrics_table(summarise([in_neighbourhoods().audit.metrics()])).rows}
+    labels = [METRICS[name].label for name in IN_NEIGHBOURHOODS[:-2]]
+    labels += [f"{what} at place {place}" for what in ("CS entries", "waiting time") for place in (0, 1)]
+    assert all(float(rows[label]) > 0 for label in labels), rows
 
 
 @pytest.mark.parametrize("name", METRICS)

@@ -201,14 +201,34 @@ def test_crash_while_waiting() -> None:
 
 
 def test_evict() -> None:
-    """An evicted node uses nothing, and its waiting and response times still run from its own request."""
+    """An evicted node uses nothing and has no response time; when it asks anew, its times run from then."""
     evicted = [request(1, 0), ("enter", 2, 0, 1), ("evict", 4, 0)]
-    result = measure(start(), *evicted, *visit(1, 5, 5, 6), ("enter", 9, 0, 1), ("exit", 10, 0, 1))
+    result = measure(start(), *evicted, *visit(1, 5, 5, 6), *visit(0, 7, 9, 10), stop(20, 1, 0, 0))
     assert result["entries"] == 3
-    assert result["waiting_time"]["max"] == 8
-    assert (result["response_time"]["mean"], result["response_time"]["max"]) == (5, 9)  # of 1 and 9
-    assert result["synchronization_delay"]["mean"] == 3  # from the exit at 6
+    assert result["waiting_time"] == {"mean": 1, "p50": 1, "p95": pytest.approx(1.9), "max": 2}  # 1, 0 and 2
+    assert (result["response_time"]["mean"], result["response_time"]["max"]) == (2, 3)  # of 1 and 3
+    assert result["synchronization_delay"] == NOTHING
     assert result["concurrency"] == 1
+
+
+def test_synchronization_delay_from_an_eviction() -> None:
+    """A unit is free again when its node is evicted, as after an exit, if a node waits then."""
+    evicted = [request(1, 0), ("enter", 2, 0, 1), request(3, 1), ("evict", 4, 0), ("enter", 4.5, 1, 1)]
+    assert measure(start(), *evicted)["synchronization_delay"]["max"] == 0.5
+
+
+def test_abandoned_request() -> None:
+    """A node that leaves its neighbourhood waits no longer: no delay is measured for it, and its next wait is new."""
+    history = [
+        request(1, 0),
+        ("enter", 1, 0, 1),
+        request(2, 1),
+        ("exit", 3, 0, 1),
+        ("left", 4, 1, 0, False, True, 0, 0),
+    ]
+    result = measure(start(), *history, *visit(1, 6, 7, 8))
+    assert result["waiting_time"]["max"] == 1
+    assert result["synchronization_delay"] == NOTHING
 
 
 # -- over repetitions ----------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents.contract import TICKS, Shares
+from agents.contract import TICKS, Needs, Shares
 from agents.registry import ALGORITHMS
 from analysis.audit import BatchedAudit
 from analysis.events import KINDS
@@ -46,6 +46,17 @@ class Simulated:
     @property
     def details(self) -> dict[str, str]:
         return {name: one["detail"] for name, one in self.audit.verdicts().items()}
+
+
+WITHOUT_GROUPS = [name for name, agent in ALGORITHMS.items() if agent.needs is not Needs.GROUPS]
+"""The algorithms that run in the whole network, or in clusters of it."""
+OVER_RADIO = WITHOUT_GROUPS
+"""The algorithms that run over radio links, in the simulator and as processes, without places in the scenario."""
+
+
+def groups_for(algorithm: str) -> dict[str, Any]:
+    """What a scenario needs besides for an algorithm that runs in neighbourhoods: one group, which nodes leave."""
+    return {} if algorithm in WITHOUT_GROUPS else {"churn": {"groups": 1, "departures": 0.05, "away": 1.0}}
 
 
 ALL_OK = {"safety": "ok", "conservation": "ok", "starvation": "ok", "order": "ok"}

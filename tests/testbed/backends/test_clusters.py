@@ -22,7 +22,7 @@ from testbed.randomness import Streams
 from testbed.replay.replayer import replay
 from testbed.scenario.schema import Scenario
 from tests.testbed.backends.stations.stage import LINE, check_requests, events
-from tests.testbed.simulate import ALL_OK, Simulated, all_ok, prepare, simulate
+from tests.testbed.simulate import ALL_OK, WITHOUT_GROUPS, Simulated, all_ok, prepare, simulate
 from tests.testbed.tiny import is_one_line, tiny
 
 
@@ -30,7 +30,7 @@ def with_one_unit(name: str) -> dict[str, Any]:
     return {"name": name, **({"k": 1} if hasattr(ALGORITHMS[name].parameters(), "k") else {})}
 
 
-every_algorithm = pytest.mark.parametrize("name", ALGORITHMS)
+every_algorithm = pytest.mark.parametrize("name", WITHOUT_GROUPS)
 
 # -- what a run in clusters does ---------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from testbed.experiments.runner import run
 from testbed.randomness import Streams
 from testbed.scenario.schema import Scenario
 from tests.testbed.backends.stations.stage import check_requests, events, processes
-from tests.testbed.simulate import all_ok, simulate
+from tests.testbed.simulate import OVER_RADIO, all_ok, groups_for, simulate
 
 RANGE_M = 100
 MOVING: dict[str, Any] = {
@@ -44,7 +44,7 @@ end of the duration, when the network is connected, so no request needs an excus
 RADIO = {"kind": "radio", "hello": 1.0}
 
 ROUTED = [name for name, agent in ALGORITHMS.items() if agent.needs is Needs.ANY_NODE]
-every = pytest.mark.parametrize("name", ALGORITHMS)
+every_over_radio = pytest.mark.parametrize("name", OVER_RADIO)
 
 
 def came_from_afar(logged: Iterable[dict[str, Any]]) -> bool:
@@ -58,11 +58,21 @@ def came_from_afar(logged: Iterable[dict[str, Any]]) -> bool:
     return any(distance > 1.2 * RANGE_M for distance in distances)
 
 
-@every
-@pytest.mark.parametrize("links", ["ideal", RADIO], ids=["ideal", "radio"])
-def test_in_the_simulator(name: str, links: Any) -> None:
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_over_ideal_links(name: str) -> None:
     """Every request is served, and algorithms that address any node receive messages that were relayed."""
-    done = simulate(**MOVING, algorithm=name, links=links)
+    check_simulation(name, **groups_for(name))
+
+
+@every_over_radio
+def test_over_radio_links(name: str) -> None:
+    """The same with links that link layers find and keep."""
+    check_simulation(name, links=RADIO)
+
+
+def check_simulation(name: str, **keys: Any) -> None:
+    """All went well in the simulator, although the network was partitioned for a while."""
+    done = simulate(**MOVING, algorithm=name, **keys)
     assert done.verdicts == all_ok(name), done.details
     assert done.details["starvation"] == "every request served"
     assert done.audit.metrics()["entries"] > 10
@@ -81,7 +91,7 @@ def test_routes_change(name: str) -> None:
     assert done.audit.metrics()["link_changes"] > 10
 
 
-@every
+@every_over_radio
 @pytest.mark.xdist_group("stations")  # real time needs room: one run after the other
 def test_as_processes(name: str, tmp_path: Path) -> None:
     """On `loopback`: what is asserted holds at any speed, so a busy machine only takes longer."""

@@ -47,4 +47,40 @@ def test_the_start_event_says_what_the_checks_need(
         "tokens": units,
         "links": [[0, 1]],
         "clusters": [],
+        "places": [],
+        "groups": [],
+        "kept": [],
     }
+
+
+def test_the_start_event_of_groups() -> None:
+    """The units of each neighbourhood, who is where, and the tokens that lie at places where no node is."""
+    churn = "churn: {groups: 7, departures: 0.1, away: 1}\n"
+    repetition = Repetition(loads(tiny(churn, algorithm="{name: klme, k: 2}")), Streams(1, 0))
+    diary, agents = Diary(), [repetition.agent(node) for node in range(5)]
+    repetition.log_start(diary, [(agent.units, agent.tokens) for agent in agents], [])
+    (event,) = diary.events
+    assert (event["needs"], event["capacity"], event["places"]) == ("groups", 14, [2] * 7)
+    assert event["groups"] == [0, 1, 2, 3, 4]
+    assert event["kept"] == [0, 0, 0, 0, 0, 2, 2]
+    assert (event["units"], event["tokens"]) == ([2] * 5, [1] * 5)
+
+
+def test_the_start_event_of_places() -> None:
+    """Nodes are in the neighbourhoods of the places that they are near to at the start, or in none."""
+    more = """
+area: [400, 100]
+placement: {kind: explicit, places: [[10, 50], [20, 50], [200, 50], [310, 50], [390, 50]]}
+neighbourhoods:
+  - {centre: [20, 50], range: 20, k: 3}
+  - {centre: [200, 90], range: 30}
+  - {centre: [300, 50], range: 50}
+"""
+    repetition = Repetition(loads(tiny(more, algorithm="klme", topology="geometric")), Streams(1, 0))
+    diary, agents = Diary(), [repetition.agent(node) for node in range(5)]
+    repetition.log_start(diary, [(agent.units, agent.tokens) for agent in agents], [])
+    (event,) = diary.events
+    k = repetition.scenario.algorithm.parameters.k
+    assert (event["capacity"], event["places"], event["kept"]) == (3 + 2 * k, [3, k, k], [0, k, 0])
+    assert event["groups"] == [0, 0, None, 2, None]
+    assert [agent.units for agent in agents] == [3, 0, 0, k, 0]

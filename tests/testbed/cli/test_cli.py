@@ -520,7 +520,7 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.Capture
         ),
         (
             ["run", "tiny.yaml", "--backend", "hwsim", "--set", "nodes=70000"],
-            "--set nodes=70000: nodes: found 70000; allowed: at most 65000 with backend hwsim",
+            "--set nodes=70000: nodes: found 70000; allowed: at most 65000 stations with backend hwsim",
         ),
     ],
 )

@@ -1,9 +1,12 @@
 """The driver: what it reports, and what it refuses."""
 
+from itertools import pairwise
+
 import pytest
 
-from agents.contract import EVICT, TICKS, Agent
+from agents.contract import Agent
 from agents.message import Message
+from agents.outputs import EVICT
 from agents.rl import LinkInfo, ReverseLink
 from testbed.runtime.driver import AgentError
 from tests.agents.rl_variants import registered
@@ -77,26 +80,31 @@ def test_the_base_class_says_what_is_missing():
 
 
 class Evicting(ReverseLink):
-    """Leaves its critical section four units after it has entered, and enters again two units later, once."""
+    """Leaves its critical section at once, as algorithms in neighbourhoods do when their node leaves."""
 
     def enter(self) -> None:
         super().enter()
-        if not hasattr(self, "evicted"):
-            self.evicted = True
-            self.set_timer("evict", 4 * TICKS)
+        self.outbox.append((EVICT, None, None))
 
-    def on_timer(self, name: str) -> None:
-        if name == "evict":
-            self.outbox.append((EVICT, None, None))
-            self.set_timer("again", 2 * TICKS)
-        else:
-            super().enter()
+
+def test_only_algorithms_in_neighbourhoods_evict():
+    """Elsewhere no node leaves."""
+    with registered(Evicting), pytest.raises(AgentError, match=r"node \d asks for EVICT, which needs neighbourhoods"):
+        simulate()
 
 
 def test_an_evicted_node_stays_its_full_time_when_it_enters_again():
-    """The end of the first stay is not that of the second."""
-    with registered(Evicting):
-        run = simulate(nodes=1, topology="complete", workload={"rate": 0.01, "cs_time": 10.0}, duration=400.0)
-    (first, second), exits = run.diary.of("enter")[:2], run.diary.of("exit")
-    assert second["t"] == first["t"] + 6
-    assert exits[0]["t"] == second["t"] + 10
+    """It asks anew when it arrives, and the end of the first stay is not that of the second."""
+    churn = {"groups": 1, "departures": 0.1, "away": 1.0}
+    run = simulate(algorithm={"name": "klme", "k": 1}, nodes=1, topology="complete", churn=churn,
+                   workload={"rate": 1.0, "cs_time": 10.0})  # fmt: skip
+    course = [event for event in run.diary.events if event["kind"] in ("request", "enter", "evict", "join", "exit")]
+    evicted = [place for place, event in enumerate(course) if event["kind"] == "evict"]
+    assert len(evicted) > 10
+    for place in evicted:
+        _, request, join, enter = course[place : place + 4]
+        assert [one["kind"] for one in (request, join, enter)] == ["request", "join", "enter"]
+        assert request["t"] == join["t"] == enter["t"]
+    ends = [(one["t"], other["t"]) for one, other in pairwise(course) if other["kind"] == "exit"]
+    assert len(ends) > 5
+    assert all(left == pytest.approx(entered + 10) for entered, left in ends)

@@ -14,6 +14,7 @@ from testbed.randomness import Streams
 from testbed.runtime.driver import AgentError
 from testbed.scenario.loader import loads
 from testbed.scenario.schema import Scenario
+from tests.testbed.simulate import groups_for
 from tests.testbed.tiny import tiny
 
 RANDOM = "{kind: random, connectivity: 0.5}"
@@ -30,7 +31,8 @@ def states(repetition: Repetition) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_same_repetition_same_agents(name: str) -> None:
     """However often they are made; another repetition has another network."""
-    first, second, other = (Repetition(scenario(algorithm=name), Streams(1, number)) for number in (0, 0, 1))
+    one = scenario("".join(f"{key}: {value}\n" for key, value in groups_for(name).items()), algorithm=name)
+    first, second, other = (Repetition(one, Streams(1, number)) for number in (0, 0, 1))
     assert states(first) == states(first) == states(second)
     assert first.graph.links() == second.graph.links() != other.graph.links()
 

@@ -247,7 +247,8 @@ CONTRADICTIONS = {
         "v at most the number of other nodes, 1 in a cluster",
     ),
     "clusters of one node on links": Broken(
-        tiny("clusters: 5\n", algorithm="{name: krl, k: 1}"), 2, "algorithm", "{'raise_interval': 0.0, 'detect_partitions': False, 'k': 1}",
+        tiny("clusters: 5\n", algorithm="{name: krl, k: 1}"), 2, "algorithm",
+        "{'raise_interval': 0.0, 'detect_partitions': False, 'k': 1}",
         "k less than the number of nodes, 1 in a cluster",
     ),
     "lose over radio": Broken(

@@ -14,7 +14,7 @@ from testbed.experiments.runner import Result, run
 from testbed.pairs import link_of
 from testbed.scenario.schema import Scenario
 from tests.testbed.backends.stations.stage import LINE, MOBILE, check_requests, events, processes
-from tests.testbed.simulate import ALL_OK, all_ok
+from tests.testbed.simulate import ALL_OK, OVER_RADIO, all_ok
 
 pytestmark = pytest.mark.xdist_group("stations")  # real time needs room: one run after the other
 
@@ -44,7 +44,7 @@ def stop(result: Result) -> dict[str, Any]:
     return event
 
 
-@pytest.mark.parametrize("name", list(ALGORITHMS))
+@pytest.mark.parametrize("name", OVER_RADIO)
 def test_ten_mobile_stations_at_twenty_per_cent_loss(name, tmp_path, capsys):
     """Every registered algorithm, ten processes, random waypoint, a fifth of all datagrams lost, some doubled."""
     result = stations(tmp_path, MOBILE, algorithm=with_tokens(name), trace="events")

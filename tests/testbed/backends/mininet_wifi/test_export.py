@@ -91,7 +91,7 @@ def test_options_that_a_backend_refuses(capsys: pytest.CaptureFixture[str], tmp_
     wrong = "found 99999999 (No such file or directory); allowed: processes in the namespaces of stations"
     assert capsys.readouterr().err == f"testbed: --attach: {wrong}\n"
     assert main([*line, "--attach", "1"]) == 2
-    expected = "testbed: --attach: found 1 processes; allowed: one for each of 3 nodes\n"
+    expected = "testbed: --attach: found 1 processes; allowed: one for each of 3 stations\n"
     assert capsys.readouterr().err == expected
     with pytest.raises(SystemExit) as ended:
         main([*line, "--attach", "one,two"])

@@ -13,10 +13,10 @@ from testbed.link.frames import Hello
 from testbed.link.wire import Datagram, Junk, Wire
 from testbed.scenario.links import RadioChoice
 from testbed.scenario.schema import Scenario
-from tests.testbed.simulate import ALL_OK, Simulated, all_ok, simulate
+from tests.testbed.simulate import ALL_OK, OVER_RADIO, Simulated, all_ok, simulate
 
 OVER_LINKS = [name for name, agent in ALGORITHMS.items() if agent.needs is Needs.LINKS]
-every = pytest.mark.parametrize("name", list(ALGORITHMS))
+every = pytest.mark.parametrize("name", OVER_RADIO)
 
 RADIO = {
     "topology": {"kind": "geometric"},
@@ -73,7 +73,7 @@ def test_links_are_found_before_the_load_starts(name):
     assert run.verdicts == all_ok(name)
 
 
-@pytest.mark.parametrize("name", [name for name, agent in ALGORITHMS.items() if agent.shares is Shares.TOKENS])
+@pytest.mark.parametrize("name", [name for name in OVER_RADIO if ALGORITHMS[name].shares is Shares.TOKENS])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_holder_fault_waits_for_a_holder(name, seed):
     """Although it is not known when a unit in transit will arrive."""

@@ -91,10 +91,14 @@ def events(run: Path, *kinds: str) -> list[dict[str, Any]]:
 
 
 def check_requests(run: Path) -> None:
-    """There were requests, and each was served or is logged as pending at the end. Not for runs with crashes."""
+    """There were requests, and each was served, given up by leaving, or is logged as pending at the end.
+
+    Not for runs with crashes.
+    """
     count = Counter(event["kind"] for event in events(run, "request", "enter", "evict", "exit", "pending"))
+    abandoned = sum(event["abandoned"] for event in events(run, "left"))
     assert count["request"] > 0
-    assert count["request"] == count["exit"] + count["pending"]
+    assert count["request"] == count["exit"] + count["evict"] + abandoned + count["pending"]
     assert count["enter"] == count["exit"] + count["evict"]
 
 
