@@ -44,7 +44,6 @@ def make_panels(figure: Panels) -> Figure:
     """The figure, not saved: lines are means, bars their 95 % confidence intervals, both as in the tables."""
     import pandas as pd
     import seaborn as sns
-    from matplotlib.ticker import LogFormatter
 
     data = pd.DataFrame(figure.records)
     series = sorted(data["series"].unique())
@@ -78,10 +77,18 @@ def make_panels(figure: Panels) -> Figure:
             if figure.log_y:
                 axis.set_yscale("log")
                 axis.yaxis.set_major_formatter("{x:g}")
-                axis.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.4)))
+                axis.yaxis.set_minor_formatter(lambda value, _, axis=axis: _minor_label(value, *axis.get_ylim()))
         canvas.supxlabel(figure.x_label, fontsize="medium")
         sns.move_legend(axes[-1], "upper left", bbox_to_anchor=(1.02, 1), title=None, frameon=False)
         return canvas
+
+
+def _minor_label(value: float, low: float, high: float) -> str:
+    """What a log axis writes between its powers of ten: the fewer, the more of these there are."""
+    decades = math.log10(high / low)
+    shown = (2, 5) if decades > 1.5 else (2, 3, 4, 6) if decades > 0.4 else range(2, 10)
+    digit = round(value / 10 ** math.floor(math.log10(value)))
+    return f"{value:g}" if decades <= 3 and digit in shown else ""
 
 
 def draw_bars(

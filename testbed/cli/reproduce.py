@@ -12,7 +12,8 @@ from testbed.cli.output import print_json
 def add(commands: Any) -> None:
     """Add its arguments."""
     one = add_command(commands, "reproduce", "run a paper's experiments, with the paper's values beside ours", execute)
-    one.add_argument("paper", choices=("rl", "krl", "bv", "hk"), metavar="PAPER", help="rl, krl, bv or hk")
+    papers = ("rl", "krl", "bv", "hk", "klme")
+    one.add_argument("paper", choices=papers, metavar="PAPER", help="rl, krl, bv, hk or klme")
     one.add_argument("--quick", action="store_true", help="fewer repetitions and shorter runs, in under a minute")
     add_out(one)
     add_json(one)

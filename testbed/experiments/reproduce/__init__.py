@@ -14,6 +14,7 @@ PAPERS: dict[str, str] = {
     "krl": "testbed.experiments.reproduce.krl",
     "bv": "testbed.experiments.reproduce.bv",
     "hk": "testbed.experiments.reproduce.hk",
+    "klme": "testbed.experiments.reproduce.klme",
 }
 """Each module has `run(quick, out, report)`, which returns a `Reproduction`."""
 
