@@ -10,24 +10,30 @@ Section 7 (`recover`): the receiver of a Token acknowledges it, the sender keeps
 if its receiver says so (Leader_info came, and by FIFO the Token should have come before it) or leaves without having
 acknowledged. Then the sender makes it anew from its copy.
 
-Deviations (tests/agents/test_klme_defects.py has a run for each, with its seed):
+Deviations. Without them fail (tests/agents/test_klme_defects.py): S26, the schedule with seed 26 on its stage; R8, the
+run with seed 8 of tests/agents/klme_runs.py; built, a run built there.
 
-1. A: the leader is replaced only by newer Leader_info; the text overwrites it before the test.
-2. Kfree is derived from the allocations: an idle leader's own entry stays in F and is freed twice by G. G takes the
-   request that it grants off the queue.
-3. Token goes before Leader_info (C has them in the other order, which section 7 takes for a loss), carries its leader
-   number, and each number is accepted once. Grants and acknowledgements carry the request's number.
-4. A leader that leaves hands the token over whatever its state, not only from its CS (I), and stays until it has the
-   Token_ack. Nodes that are inside get it only if all are. The last node leaves the token at the place.
-5. Visits are numbered, and what belongs to a visit that is over is ignored: a node keeps the visits that have ended
-   since its arrival, and of earlier ones it knows those that were there when it arrived. It serves a request only of
-   a node that it knows to be there.
-6. I_am_leaving carries no lists: requests that are passed on that way outlive the nodes that made them. They are
-   repeated to the next leader anyway, and so are releases.
-7. A token made anew announces itself by Leader_info. I_am_here is answered also by a node that has just passed the
-   token on. A lost Token is sent again with a new attempt number, followed by Leader_info to its receiver alone, so
-   that its loss is detected again. After `retry` a node without leader or acknowledgement sends I_am_here once more
-   and a node without its Token sends Token_lost; after `retransmit` without Token_ack, Leader_info asks for it.
+1. A: the leader is replaced only by newer Leader_info; the text overwrites it before the test (S26).
+2. Kfree is derived from the allocations: an idle leader's own entry stays in F and is freed twice by G (R8, built). G
+   takes the request that it grants off the queue (R0, built).
+3. Token goes before Leader_info (C has them in the other order, which section 7 takes for a loss; R0), carries its
+   leader number (S5), and each number is accepted once (a precaution, as long as links are FIFO). Grants and
+   acknowledgements carry the request's number (both built). A grant carries the leader number as well, so that the
+   Release goes to that leader or a later one, even if its Leader_info is still on its way (S83).
+4. A leader that leaves hands the token over whatever its state, not only from its CS (I; S0, R0), and stays until it
+   has the Token_ack (S0, R0). Nodes that are inside get it only if all are (S2, R0). The last node leaves the token at
+   the place (S0, R0).
+5. Visits are numbered, and what belongs to a visit that is over is ignored (built): a node keeps the visits that have
+   ended since its arrival (S214), and of earlier ones it knows those that were there when it arrived. It serves a
+   request only of a node that it knows to be there.
+6. I_am_leaving carries no lists: requests that are passed on that way outlive the nodes that made them (S23, R9, both
+   with strangers served). They are repeated to the next leader anyway, and so are releases.
+7. A token made anew announces itself by Leader_info (built). I_am_here is answered also by a node that has just passed
+   the token on (built, without `retry`). A lost Token is sent again with a new attempt number, followed by Leader_info
+   to its receiver alone, so that its loss is detected again (S4 with losses, without `retransmit`). In case other
+   messages are lost as well: after `retry` a node without leader or acknowledgement sends I_am_here once more, and a
+   node without its Token sends Token_lost (built); after `retransmit` without Token_ack, Leader_info asks for it
+   (built).
 """
 
 from __future__ import annotations

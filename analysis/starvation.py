@@ -39,8 +39,9 @@ class Starvation(StepListener, Check):
     permissions are shared, units excuse nothing, and a crash of another node excuses only requests that cannot do
     without it: their nodes wait for it, or for a node that is itself blocked by it.
 
-    In a neighbourhood, a request is also excused if the token is lost, or if as many nodes as there are units left it
-    without notice while they were inside or waited: what they took along is lost.
+    In a neighbourhood, a request is also excused if the token is lost after a fault, a crash or a departure without
+    notice, or if as many nodes as there are units left it without notice while they were inside or waited: what they
+    took along is lost. A token that is lost on its way to a node that left with notice is for the algorithm to mend.
 
     Also, a request that has been pending for longer than the scenario's `patience` when requests stop has waited too
     long: without load even a starved node is served at last. Where an algorithm promises no bound, it is only said.
@@ -75,6 +76,7 @@ class Starvation(StepListener, Check):
         self.whereabouts = Whereabouts(Start())
         self.taken: list[set[int]] = []  # by neighbourhood: nodes that left inside or waiting, without notice
         self.inside: set[int] = set()
+        self.robbed: set[int | None] = set()  # neighbourhoods in which a fault may have taken the token
 
     def begin(self, start: Start) -> None:
         self.whereabouts = Whereabouts(start)
@@ -113,6 +115,8 @@ class Starvation(StepListener, Check):
         self.inside.discard(node)
         if not ready and uses_unit:
             self.taken[group].add(node)
+        if not ready:
+            self.robbed.add(group)
         self.has_lost_units |= bool(units or tokens)
         self.whereabouts.move(node, None)
 
@@ -129,6 +133,7 @@ class Starvation(StepListener, Check):
         if (group := self.whereabouts.of(node)) is not None:
             if is_waiting or node in self.inside:
                 self.taken[group].add(node)
+            self.robbed.add(group)
             self.inside.discard(node)
             self.whereabouts.move(node, None)
 
@@ -149,6 +154,8 @@ class Starvation(StepListener, Check):
 
     def lost(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int, why: str) -> None:
         self.has_lost_units |= bool(units or tokens) and why != "left"
+        if tokens and why != "left":
+            self.robbed.add(self.whereabouts.of(node))
         if why == "crash":
             self.lost_between[frozenset((node, peer))] = t
 
@@ -201,7 +208,7 @@ class Starvation(StepListener, Check):
 
     def _excuse_in(self, group: int, one: Unserved) -> str | None:
         """What excuses a request in a neighbourhood: what nodes took along that left without notice or crashed."""
-        if one.holds.tokens == 0:
+        if one.holds.tokens == 0 and group in self.robbed:
             return "neighbourhood has lost its token"
         if len(self.taken[group]) >= self.whereabouts.places[group]:
             return "units taken along by nodes that left without notice"

@@ -22,6 +22,7 @@ from testbed.scenario.schema import Scenario
 from testbed.scenario.workload import Delays, Workload
 from tests.conftest import PROJECT
 from tests.testbed.checkout import copy_checkout
+from tests.testbed.simulate import WITHOUT_GROUPS
 
 README = (PROJECT / "README.md").read_text()
 REFERENCE = (PROJECT / "docs/scenario.md").read_text()
@@ -128,8 +129,10 @@ def check_effect(words: list[str], printed: str) -> None:
         assert printed.count("\n| bv choice=") == 2
     if "--algorithms" in words:
         given = words[words.index("--algorithms") + 1]
-        for name in ALGORITHMS if given == "all" else given.split(","):
+        for name in WITHOUT_GROUPS if given == "all" else given.split(","):
             assert re.search(rf"^\| {name} .* ok \|$", printed, re.MULTILINE), name
+        left_out = set(ALGORITHMS) - set(WITHOUT_GROUPS) if given == "all" else set()
+        assert all(f"No {name}: neighbourhoods: found neither" in printed for name in left_out)
     if "--backends" in words:
         assert re.search(r"^\| metric +\| +sim ideal \| +sim radio \| +loopback \|$", printed, re.MULTILINE)
         assert re.search(r"^\| checks +\| +ok \| +ok \| +ok \|$", printed, re.MULTILINE)

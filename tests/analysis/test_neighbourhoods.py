@@ -419,7 +419,15 @@ ENTERED = [request(1, 0), enter(1, 0)]
     ("history", "unserved", "why"),
     [
         pytest.param([], pending(1, since=2), None, id="nothing happened"),
-        pytest.param([], pending(1, since=2, tokens=0), TOKEN_LOST, id="no token"),
+        pytest.param([vanished(3, 0, 0)], pending(1, since=2, tokens=0), TOKEN_LOST, id="its holder vanished"),
+        pytest.param([("crash", 3, 0, 2, 1)], pending(1, since=2, tokens=0), TOKEN_LOST, id="its holder crashed"),
+        pytest.param([moved("lost", 3, 0, 2, "fault")], pending(1, since=2, tokens=0), TOKEN_LOST, id="a fault took it"),
+        pytest.param(
+            [left(3, 2, 0), moved("lost", 4, 0, 2, "left")], pending(1, since=2, tokens=0), None,
+            id="lost on the way to a node that left with notice: for the algorithm to mend",
+        ),
+        pytest.param([vanished(3, 3, 1)], pending(1, since=2, tokens=0), None, id="a node of another place vanished"),
+        pytest.param([], pending(1, since=2, tokens=0), None, id="no token, and no fault"),
         pytest.param([], pending(1, since=2, parts=2), "network partitioned", id="partitioned"),
         pytest.param(
             [*ENTERED, request(2, 2), vanished(3, 0, 0), vanished(4, 2, 0)], pending(1, since=2), UNITS_TAKEN,
