@@ -11,7 +11,8 @@ lowers its height for ever, as each raises it in one that has none; `agents.paci
 Deviations from the printed pseudocode (tests/agents/test_krl_defects.py has the runs and the cases):
 
 1. With N empty, a node is neither a sink nor has a neighbour to ask, as in RL. Without it seed 16 takes a minimum over
-   nothing.
+   nothing. Nor is it above all its neighbours: a holder that has lost its last link would take a maximum over nothing
+   (line 1 of LowerHeight). It keeps its tokens, and says nothing until a link forms.
 2. A `next` outside N counts as reversed, as in RL. Without it seed 16 starves a node.
 3. A node that has no neighbour to ask points `next` at itself, as in RL. Without it schedule 201 starves a node.
 4. Line 3 of release lowers the height only of a node that still holds a token. Without it, nodes of a static network
@@ -28,11 +29,17 @@ Deviations from the printed pseudocode (tests/agents/test_krl_defects.py has the
    fail without it.
 9. Line 4 of Token lowers the height of a node that is above what line 8 tells, not only of one above h. The two differ
    by a node at (h1, h2, i) that gets a token from one at (h1, h2, j), i < j: it is below h, stays, and says that it is
-   lower than it is. Once j is at (h1, h2 - 1, j) both take the link for outgoing and the node drops j's requests. Found
-   by hand: j starves beside two idle tokens. Random runs come to such links, and none was seen to starve.
+   lower than it is. Once j is at (h1, h2 - 1, j) both take the link for outgoing and the node drops j's requests. The
+   run that starves j beside two idle tokens, found by hand, is one of `agents.krlf_adaptive`, which shares this line.
+   Random runs of it and of KRLF come to such links, because they forward idle tokens downhill, and none was seen to
+   starve. KRL gives tokens only to nodes that have asked from above: no run of it was seen to come to such a link.
 10. A holder that borders only on holders starts below (0, 0, i), or it would have no neighbour above it. In print node
    0 starts at (0, 0, 0) even so.
 11. A message from a node that is neither in N nor forming a link is refused with a `PeerError`, as in RL.
+12. The failure of a link also ends `forming[j]`, as in RL.
+
+What the paper leaves out, without effect in its model, is as in RL: `raise_interval`, which also paces LowerHeight,
+`detect_partitions`, and messages that come back to their senders.
 
 LowerHeight tells the links that are incoming afterwards, as its line 4 says and the overview does not. Of any other
 lowering only the lower neighbours hear, so both ends of an idle link may take it for incoming, as in RL; no harm was
@@ -182,7 +189,7 @@ class KReverseLink(DetectingAgent):
         self.come_below(h, j)  # l. 4-7
         self.send(j, LinkInfo(lower_than(h, self.node)))  # l. 8
         self.use_token()  # l. 9-10
-        if self.detects:
+        if self.detects:  # partition detection
             self.note_news()
 
     def on_link_info(self, j: int, message: LinkInfo) -> None:
@@ -190,10 +197,11 @@ class KReverseLink(DetectingAgent):
         h = message.height
         if j not in self.height and j not in self.forming:  # deviation 11
             raise self.refuse(j, message)
-        if j in self.forming:
-            if self.forming.pop(j) != self.my_height:  # l. 2, 4
-                self.send(j, LinkInfo(self.my_height))  # l. 3
+        if j in self.forming:  # else j is in N already, and lines 1-4 do nothing
             self.height = dict(sorted({**self.height, j: h}.items()))  # l. 1
+            if self.my_height != self.forming[j]:  # l. 2
+                self.send(j, LinkInfo(self.my_height))  # l. 3
+            del self.forming[j]  # l. 4
             self.note_news()
         if j not in self.awaiting_info:  # l. 5
             self.height[j] = h
@@ -205,6 +213,8 @@ class KReverseLink(DetectingAgent):
         if j in self.queue and self.my_height > self.height[j]:  # l. 7
             self.queue.remove(j)
         self.lower_if_highest()  # l. 8-10
+        # A holder does nothing here: line 11, and for line 13 deviation 7. Nor does a node whose link to `next` leads
+        # down: it is no sink, and has no request to reroute.
         if not self.token_count and not self.leads_on():
             if self.is_sink():  # l. 11
                 self.raise_height()  # l. 12
@@ -214,11 +224,11 @@ class KReverseLink(DetectingAgent):
     def on_link_down(self, peer: int) -> None:
         """When failure of link to j detected at node i."""
         self.height.pop(peer, None)  # l. 1
-        self.forming.pop(peer, None)
+        self.forming.pop(peer, None)  # deviation 12
         if peer in self.queue:  # l. 2
             self.queue.remove(peer)
         self.awaiting_info.pop(peer, None)  # l. 3
-        self.note_failure()
+        self.note_failure()  # partition detection
         if not self.token_count:  # l. 4
             if self.is_sink():  # l. 5
                 self.raise_height()  # l. 6
@@ -252,7 +262,7 @@ class KReverseLink(DetectingAgent):
     def forward_request(self) -> None:
         """Procedure ForwardRequest()."""
         if not self.height or self.silent is not None or (RAISE in self.resting and self.is_sink()):  # pacing
-            self.next = self.node
+            self.next = self.node  # deviation 3
             return
         self.next = lowest(self.height)  # l. 1
         self.send(self.next, Request(self.my_height))  # l. 2

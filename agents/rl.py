@@ -7,7 +7,8 @@ One token; every node has a height, links lead from higher to lower, and the tok
 downhill to it and the token comes back along the queues they left. Assumes bidirectional FIFO links, announced link
 changes, no message lost on a breaking link, no node failures and no partitions.
 
-Deviations from the printed pseudocode, each with a run that fails without it (tests/agents/test_rl_defects.py):
+Deviations from the printed pseudocode (tests/agents/test_rl_defects.py has runs that fail without 1 to 3, and cases of
+4 and 5):
 
 1. A forming neighbour joins N only with its first LinkInfo. If the last old link fails meanwhile, N is empty: the test
    "lower than every neighbour" is vacuously true, RaiseHeight takes a minimum over nothing, and so does ForwardRequest.
@@ -20,7 +21,17 @@ Deviations from the printed pseudocode, each with a run that fails without it (t
    could not be sent never is. Here a node that has no neighbour to ask points `next` at itself.
 4. A message from a node that is neither in N nor forming a link is refused with a `PeerError`. In print it would write
    height[j] for a j outside N, and LinkInfo line 1 would take j into N. With reliable FIFO links and announced changes
-   there is no such message (tests/agents/test_rl_defects.py sends one by hand).
+   there is no such message.
+5. The failure of a link also ends `forming[j]`, which in print stays true, so that deviation 4 refuses messages of a
+   link that is gone. Nothing else depends on it: the formation of a link sets it anew.
+
+What the paper leaves out, each without effect in its model:
+
+- Two parameters, both off by default: `raise_interval` paces RaiseHeight (`agents.pacing`), and `detect_partitions`
+  lets a component without the token fall silent, as section 7 suggests (`agents.partition_detection`).
+- A message that a failed link did not deliver comes back to its sender (`on_return`).
+- A holder that has lost its last link keeps the token, and enters whenever its own application asks. It says nothing
+  until a link forms; then LinkInfo tells both ends their heights, as on any new link.
 """
 
 from __future__ import annotations
@@ -169,10 +180,11 @@ class ReverseLink(DetectingAgent):
         h = message.height
         if j not in self.height and j not in self.forming:  # deviation 4
             raise self.refuse(j, message)
-        if j in self.forming:
-            if self.forming.pop(j) != self.my_height:  # l. 2, 4
-                self.send(j, LinkInfo(self.my_height))  # l. 3
+        if j in self.forming:  # else j is in N already, and lines 1-4 do nothing
             self.height = dict(sorted({**self.height, j: h}.items()))  # l. 1: a key of `height` is a member of N
+            if self.my_height != self.forming[j]:  # l. 2
+                self.send(j, LinkInfo(self.my_height))  # l. 3
+            del self.forming[j]  # l. 4
             self.note_news()
         if j not in self.awaiting_info:  # l. 5
             self.height[j] = h
@@ -180,7 +192,9 @@ class ReverseLink(DetectingAgent):
             del self.awaiting_info[j]
         if j in self.queue and self.my_height > self.height[j]:  # l. 7
             self.queue.remove(j)
-        if not self.token_holder and not self.leads_on():  # or there is nothing to do, as nearly always
+        # A holder does nothing here: line 8, and for line 9 deviation 2. Nor does a node whose link to `next` leads
+        # down, as nearly always: it is no sink, and has no request to reroute.
+        if not self.token_holder and not self.leads_on():
             if self.is_sink():  # l. 8
                 self.raise_height()
             elif self.queue:  # l. 9
@@ -189,11 +203,11 @@ class ReverseLink(DetectingAgent):
     def on_link_down(self, peer: int) -> None:
         """When failure of link to j detected at node i."""
         self.height.pop(peer, None)  # l. 1
-        self.forming.pop(peer, None)
+        self.forming.pop(peer, None)  # deviation 5
         if peer in self.queue:  # l. 2
             self.queue.remove(peer)
         self.awaiting_info.pop(peer, None)  # l. 3
-        self.note_failure()
+        self.note_failure()  # partition detection
         if not self.token_holder:  # l. 4
             if self.is_sink():  # l. 5
                 self.raise_height()

@@ -11,10 +11,11 @@ from analysis.batched import (
     RECEIVED,
     REQUESTED,
     SENT,
+    STEP_LENGTH,
     BatchedListener,
-    Move,
     MoveListener,
-    Step,
+    Note,
+    NoteListener,
     StepListener,
 )
 from analysis.check import Check
@@ -22,10 +23,12 @@ from analysis.checks import BATCHED_CHECKS, CHECKS
 from analysis.demands import DemandMetrics
 from analysis.dispatch import Fan, defines, heeds
 from analysis.events import KINDS, LEVELS, Start
+from analysis.height_changes import HeightMetrics
 from analysis.listener import Listener, method_name
 from analysis.metrics import Metrics
 from analysis.neighbourhoods import NeighbourhoodMetrics, transmissions_per_entry
 from analysis.network import NetworkMetrics, frames_per_entry
+from analysis.tokens import TokenMetrics
 
 
 class Audit(Fan):
@@ -33,15 +36,17 @@ class Audit(Fan):
 
     def __init__(self, *others: Listener, checks: tuple[type[Check], ...] = CHECKS) -> None:
         self._metrics, self._demands, self._network = Metrics(), DemandMetrics(), NetworkMetrics()
-        self._places = NeighbourhoodMetrics()
+        self._tokens, self._heights, self._places = TokenMetrics(), HeightMetrics(), NeighbourhoodMetrics()
         self._checks = [check() for check in checks]
-        measures = (self._metrics, self._demands, self._network, self._places)
+        measures = (self._metrics, self._demands, self._tokens, self._heights, self._network, self._places)
         self._judges: tuple[Listener, ...] = (*measures, *self._checks)
         super().__init__(*self._judges, *others)
 
     def metrics(self) -> dict[str, Any]:
         """What was measured."""
-        metrics = {**self._metrics.result(), **self._demands.result(), **self._network.result()}
+        metrics = {**self._metrics.result(), **self._demands.result(), **self._tokens.result()}
+        metrics |= self._heights.result(metrics["entries"])
+        metrics |= self._network.result()
         places = self._places.result()
         saved = places.pop("messages_saved")
         return {**metrics, **frames_per_entry(metrics), **transmissions_per_entry(metrics, saved), **places}
@@ -83,14 +88,16 @@ class BatchedAudit(EventAudit, BatchedListener):
 
     def __init__(self, *others: Listener) -> None:
         super().__init__(*others, checks=BATCHED_CHECKS)
-        self._steps: list[Step] = []
-        self._moves: list[Move] = []
+        self._notes: list[Note] = []
         self._step_listeners = [one for one in self._judges if isinstance(one, StepListener)]
         self._move_listeners = [one for one in self._judges if isinstance(one, MoveListener)]
-        self.note_step, self.note_move = self._steps.append, self._moves.append
-        self.others = Fan(*others) if any(heeds(one, name) for one in others for name in NOTED) else None
+        self._note_listeners = [one for one in self._judges if isinstance(one, NoteListener)]
+        self.note_step = self.note_move = self._notes.append
         self.each_message = any(heeds(one, name) for one in others for name in ("send", "recv"))
-        batched = (*self._step_listeners, *self._move_listeners)
+        self._heights.sees_messages = self.each_message
+        singly = (*others, self._heights) if self.each_message else others
+        self.others = Fan(*singly) if any(heeds(one, name) for one in others for name in NOTED) else None
+        batched = (*self._step_listeners, *self._move_listeners, *self._note_listeners)
         for name in map(method_name, KINDS):
             if any(heeds(one, name) for one in batched) and not defines(BatchedAudit, name):
                 self._pass_on(name, (*self._judges, *others), first=self.settle)
@@ -100,12 +107,16 @@ class BatchedAudit(EventAudit, BatchedListener):
 
     def settle(self) -> None:
         """Let checks and metrics take the notes in the batches."""
+        notes = self._notes
+        steps = [note for note in notes if len(note) == STEP_LENGTH]
+        moves = [note for note in notes if len(note) != STEP_LENGTH]
         for step_listener in self._step_listeners:
-            step_listener.take_steps(self._steps)
+            step_listener.take_steps(steps)
         for move_listener in self._move_listeners:
-            move_listener.take_moves(self._moves)
-        self._steps.clear()
-        self._moves.clear()
+            move_listener.take_moves(moves)
+        for note_listener in self._note_listeners:
+            note_listener.take_notes(notes)
+        notes.clear()
 
     def metrics(self) -> dict[str, Any]:
         """What was measured."""

@@ -3,9 +3,9 @@
 A run in virtual time is mostly messages, requests, entries and exits, and one Python call per event costs more than
 what the checks and metrics do with it. So a driver appends notes of these kinds to lists (`BatchedListener.note_step`,
 `note_move`), and checks and metrics take a whole list in one loop (`StepListener.take_steps`,
-`MoveListener.take_moves`). The order is kept: before any other event that concerns them, and whenever the backend calls
-`settle`, the notes so far are taken. Where events are passed one by one, each is a batch of one; tests hold both ways
-to the same metrics and verdicts (tests/analysis/test_batched.py).
+`MoveListener.take_moves`, or `NoteListener.take_notes` for both in one list). The order is kept: before any other event
+that concerns them, and whenever the backend calls `settle`, the notes so far are taken. Where events are passed one by
+one, each is a batch of one; tests hold both ways to the same metrics and verdicts (tests/analysis/test_batched.py).
 
 Everything that exists for speed in `analysis` is here, in `analysis.dispatch` and in `analysis.audit.BatchedAudit`.
 """
@@ -25,6 +25,9 @@ Step = tuple[str, int, int, int, int, int | None]
 """A step of an application: REQUESTED, ENTERED or EXITED, then t, node, units, priority and deadline."""
 Move = tuple[str, int, int, int, int, str, int, int]
 """A message leaves or arrives: SENT or RECEIVED, then t, node, peer, id, type, units and tokens."""
+Note = tuple[Any, ...]
+"""A `Step` or a `Move`."""
+STEP_LENGTH = 6
 
 
 class BatchedListener(Listener):
@@ -74,3 +77,31 @@ class MoveListener(Listener):
     def recv(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int) -> None:
         if units or tokens:
             self.take_moves(((RECEIVED, t, node, peer, id, type, units, tokens),))
+
+
+class NoteListener(Listener):
+    """Takes requests, entries, exits, and messages that carry units or tokens, all in one batch."""
+
+    def take_notes(self, notes: Iterable[Note]) -> None:
+        """Steps of applications, and messages that leave and arrive, in order."""
+        raise NotImplementedError
+
+    def request(self, t: int, node: int, units: int, priority: int, deadline: int | None) -> None:
+        self.take_notes(((REQUESTED, t, node, units, priority, deadline),))
+
+    def enter(self, t: int, node: int, units: int, priority: int, deadline: int | None) -> None:
+        self.take_notes(((ENTERED, t, node, units, priority, deadline),))
+
+    def exit(self, t: int, node: int, units: int) -> None:
+        self.take_notes(((EXITED, t, node, units, 0, None),))
+
+    def send(
+        self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int, words: int, added_words: int,
+        fields: Any,
+    ) -> None:  # fmt: skip
+        if units or tokens:
+            self.take_notes(((SENT, t, node, peer, id, type, units, tokens),))
+
+    def recv(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int) -> None:
+        if units or tokens:
+            self.take_notes(((RECEIVED, t, node, peer, id, type, units, tokens),))

@@ -52,22 +52,31 @@ class DemandMetrics(StepListener):
         self._since = self._start.warmup
 
     def take_steps(self, steps: Iterable[Step]) -> None:
-        waiting, inside, warmup = self._waiting, self._inside, self._start.warmup
-        since = self._since
+        waiting, inside, warmup, capacity = self._waiting, self._inside, self._start.warmup, self._start.capacity
+        since, in_use, is_open = self._since, self._in_use, self._end is None
+        node_ticks, unit_ticks, sizes = self._node_ticks, self._unit_ticks, self._sizes
+        least = self._least_size()
         for kind, t, node, units, priority, deadline in steps:
-            if t > since:  # as nearly always
-                self._pass_time(t)
+            if t > since and is_open:  # as nearly always; then as in `_pass_time`
+                if inside:
+                    node_ticks += len(inside) * (t - since)
+                    unit_ticks += in_use * (t - since)
+                if waiting and in_use < capacity:
+                    self._in_use = in_use
+                    if in_use + least <= capacity if least else self._one_fits():
+                        self._fit_ticks += t - since
                 since = t
             if kind is REQUESTED:
                 waiting[node] = (t, units, priority, deadline)
                 if priority not in self._priorities:
                     self._priorities.add(priority)
-                if units not in self._sizes:
-                    self._sizes.add(units)
+                if units not in sizes:
+                    sizes.add(units)
+                    least = self._least_size()
             elif kind is ENTERED:
                 asked, _, _, due = waiting.pop(node, (t, units, priority, deadline))
                 inside[node] = (asked, units, priority, deadline)
-                self._in_use += units
+                in_use += units
                 if t >= warmup:
                     self._entries += 1
                     if t - asked > self._longest:
@@ -77,7 +86,8 @@ class DemandMetrics(StepListener):
                     if len(self._priorities) > 1:
                         self._find_inversions(t, node, priority)
             else:
-                self._in_use -= inside.pop(node, NO_REQUEST)[1]
+                in_use -= inside.pop(node, NO_REQUEST)[1]
+        self._since, self._in_use, self._node_ticks, self._unit_ticks = since, in_use, node_ticks, unit_ticks
 
     def _pass_time(self, t: int) -> None:
         """Add the time since the last step to the averages."""
@@ -95,8 +105,7 @@ class DemandMetrics(StepListener):
         """Whether a pending request asks for no more than the units not in use, of its cluster or neighbourhood."""
         start, free = self._start, self._start.capacity - self._in_use
         if not start.clusters and not start.places:
-            sizes = self._sizes if len(self._sizes) == 1 else [one[1] for one in self._waiting.values()]
-            return min(sizes) <= free
+            return (self._least_size() or min(one[1] for one in self._waiting.values())) <= free
         in_use = Counter[int | None]()
         for node, (_, units, _, _) in self._inside.items():
             in_use[self._section(node)] += units
@@ -107,6 +116,11 @@ class DemandMetrics(StepListener):
             if units <= has - in_use[section]:
                 return True
         return False
+
+    def _least_size(self) -> int:
+        """What every request asks for, if all ask for the same and share the same units; else 0."""
+        is_alike = len(self._sizes) == 1 and not self._start.clusters and not self._start.places
+        return min(self._sizes) if is_alike else 0
 
     def _section(self, node: int) -> int | None:
         """The cluster or neighbourhood of a node."""

@@ -1,7 +1,8 @@
 """Every metric of a run by its key: what tables call it, and which columns it has.
 
-This is the only list of metrics. `analysis.metrics`, `analysis.demands`, `analysis.network` and
-`analysis.neighbourhoods` measure them; tests/analysis/test_metric_names.py compares what they measure with this table.
+This is the only list of metrics. `analysis.metrics`, `analysis.demands`, `analysis.tokens`,
+`analysis.height_changes`, `analysis.network` and `analysis.neighbourhoods` measure them;
+tests/analysis/test_metric_names.py compares what they measure with this table.
 """
 
 from __future__ import annotations
@@ -47,6 +48,10 @@ METRICS: dict[str, MetricName] = {
     "idle_though_fitting": MetricName("idle though one fits"),
     "longest_wait": MetricName("longest wait"),
     "pending_at_close": MetricName("pending at close"),
+    "token_fairness": MetricName("token fairness (Jain)"),
+    "tokens_idle": MetricName("tokens idle (share)"),
+    "token_path": MetricName("token hops between CS", _SPREAD),
+    "height_changes_per_cs": MetricName("height changes per CS"),
     "link_changes": MetricName("link changes"),
     "link_change_rate": MetricName("link changes per unit"),
     "mean_degree": MetricName("mean degree"),

@@ -49,3 +49,13 @@ def jain(values: Sequence[float]) -> float | None:
     """Jain's fairness index: 1 if all are equal, 1/n if one of n has all."""
     squares = math.fsum(value * value for value in values)
     return math.fsum(values) ** 2 / (len(values) * squares) if squares else None
+
+
+def spread(ordered: Sequence[float]) -> dict[str, float | None]:
+    """The mean, two percentiles and the greatest of ordered values."""
+    return {
+        "mean": mean(ordered),
+        "p50": percentile(ordered, 0.50),
+        "p95": percentile(ordered, 0.95),
+        "max": ordered[-1] if ordered else None,
+    }

@@ -78,8 +78,9 @@ def number(value: float | None) -> str:
 _ROWS = (
     "waiting_time", "response_time", "longest_wait", "pending_at_close", "synchronization_delay", "inversions_per_cs",
     "inversions_after_grace_per_cs", "deadlines_missed", "messages_per_cs", "transmissions_per_cs", "words_per_message",
-    "sent_words_per_message", "words_per_cs", "token_hops_per_cs", "throughput", "concurrency", "nodes_inside",
-    "utilisation", "idle_though_fitting", "fairness", "entries",
+    "sent_words_per_message", "words_per_cs", "token_hops_per_cs", "token_path", "token_fairness",
+    "tokens_idle", "height_changes_per_cs", "throughput", "concurrency", "nodes_inside", "utilisation",
+    "idle_though_fitting", "fairness", "entries",
     "link_change_rate", "mean_degree", "components", "time_partitioned", "messages_cut_off", "frames_per_cs",
     "bytes_per_cs", "medium_lateness", "arrivals", "evictions", "abandoned", "regenerated",
 )  # fmt: skip
@@ -98,7 +99,8 @@ _SIDE_BY_SIDE = (
 )  # fmt: skip
 _WHERE_ANY = (
     "frames_per_cs", "bytes_per_cs", "medium_lateness", "inversions_per_cs", "inversions_after_grace_per_cs",
-    "deadlines_missed", "transmissions_per_cs", "arrivals", "evictions", "abandoned", "regenerated",
+    "deadlines_missed", "transmissions_per_cs", "arrivals", "evictions", "abandoned", "regenerated", "token_path",
+    "token_fairness", "tokens_idle", "height_changes_per_cs",
 )  # fmt: skip
 """Metrics that only some backends or loads have: where none is measured, there is no row for it."""
 

@@ -127,7 +127,7 @@ def test_messages_survive_the_codec(name):
     faults = [{"at": 50.0, "kind": "lose", "holder": True}] if ALGORITHMS[name].needs is Needs.GROUPS else []
     if issubclass(ALGORITHMS[name], DetectingAgent):
         algorithm["detect_partitions"] = True
-        faults = [{"at": 50.0, "kind": "cut", "holder": True}, {"at": 90.0, "kind": "heal"}]
+        faults = [{"at": 50.0, "kind": "cut", "group": [5, 6, 7]}, {"at": 90.0, "kind": "heal"}]
         if "k" in {one.name for one in fields(ALGORITHMS[name].parameters)}:
             algorithm["k"] = 1  # else the nodes that are cut off have tokens too
     world = simulation(name, faults=faults, algorithm=algorithm)

@@ -6,6 +6,7 @@ import pytest
 
 from agents.contract import ONE_UNIT
 from agents.errors import PeerError
+from agents.heights import lowered
 from agents.krl import Initial, KParameters, KReverseLink
 from agents.krlf import KReverseLinkForwarding
 from agents.krlf_adaptive import AdaptiveParameters, KReverseLinkAdaptive
@@ -46,6 +47,18 @@ def test_deviation_1_a_minimum_over_nothing():
     with registered(EmptyNeighbourhood, "krl"), pytest.raises(AgentError, match=OVER_NOTHING):
         run_once(SEED, algorithm=K)
     assert not run_once(SEED, algorithm=K).failures
+
+
+def test_deviation_1_a_holder_without_neighbours():
+    """Its last link fails, and it leaves its critical section: as printed, LowerHeight takes a maximum over nothing."""
+    one = node(KReverseLink, (0, 0), [(0, 1, 1)], tokens=1)
+    one.on_request(ONE_UNIT)
+    one.take_outputs()
+    one.on_link_down(1)
+    one.on_release()
+    assert (one.tokens, one.my_height, one.take_outputs()) == (1, (0, 0, 5), [])
+    with pytest.raises(ValueError, match=r"max\(\)"):
+        lowered(one.my_height, one.height)
 
 
 def test_deviation_2_a_next_that_has_left():
@@ -152,7 +165,7 @@ def tokens_passed_between_equals(agent: type[KReverseLinkAdaptive]) -> Stage:
 
 
 def test_deviation_9_a_node_that_says_it_is_lower_than_it_is():
-    """Both ends take the link for outgoing: the request is dropped, and never repeated."""
+    """Both ends take the link for outgoing: the request is dropped, and never repeated. A run of krlf-adaptive."""
     starved = tokens_passed_between_equals(HighAcknowledgement)
     assert (starved.waiting(), starved.busy(), starved.agents[3].units) == ([5], [], 2)
     assert tokens_passed_between_equals(KReverseLinkAdaptive).inside == {5}
@@ -175,3 +188,16 @@ def test_deviation_11_a_message_from_a_stranger(agent, kind):
     with pytest.raises(PeerError, match=f"node 5: unexpected {kind.__name__} from node 7"):
         one.on_receive(7, message)
     assert one.state() == before
+
+
+@pytest.mark.parametrize("kind", [Request, Token, LinkInfo])
+def test_deviation_12_a_link_that_fails_while_it_forms(kind):
+    """A message of a link that is gone is refused; the link may form again."""
+    one = node(KReverseLink, (0, 0), [(0, 1, 1)], tokens=0)
+    one.on_link_up(7)
+    one.on_link_down(7)
+    with pytest.raises(PeerError):
+        one.on_receive(7, kind((0, 9, 7)))
+    one.on_link_up(7)
+    one.on_receive(7, LinkInfo((0, 9, 7)))
+    assert (one.height[7], one.forming) == ((0, 9, 7), {})

@@ -1,11 +1,13 @@
-"""The printed pseudocode of RL fails; the agent does not. One run for each deviation in its docstring."""
+"""The printed pseudocode of RL fails; the agent does not. A run or a case for each deviation in its docstring."""
 
 from random import Random
 
 import pytest
 
+from agents.contract import ONE_UNIT
 from agents.errors import PeerError
 from agents.message import Message
+from agents.outputs import Enter
 from agents.rl import Initial, LinkInfo, Request, ReverseLink, Token
 from testbed.runtime.driver import AgentError
 from tests.agents.random_runs import run_once
@@ -55,6 +57,29 @@ def test_deviation_4_a_message_from_a_stranger(message: Message):
     agent.on_link_up(7)
     agent.on_receive(7, LinkInfo((0, 9, 7)))
     assert sorted(agent.height) == [1, 7]
+
+
+@pytest.mark.parametrize("message", [Request((0, 9, 7)), Token((0, 9, 7)), LinkInfo((0, 9, 7))])
+def test_deviation_5_a_link_that_fails_while_it_forms(message: Message):
+    """A message of a link that is gone is refused; the link may form again."""
+    agent = ReverseLink(5, Initial((0, 2, 5), ((0, 1, 1),), holds_token=False))
+    agent.on_link_up(7)
+    agent.on_link_down(7)
+    with pytest.raises(PeerError):
+        agent.on_receive(7, message)
+    agent.on_link_up(7)
+    agent.on_receive(7, LinkInfo((0, 9, 7)))
+    assert (agent.height[7], agent.forming) == ((0, 9, 7), {})
+
+
+def test_a_holder_without_neighbours_keeps_the_token():
+    """It enters when its own application asks, and says nothing until a link forms."""
+    agent = ReverseLink(5, Initial((0, 0, 5), ((0, 1, 1),), holds_token=True))
+    agent.on_link_down(1)
+    assert (agent.units, agent.take_outputs()) == (1, [])
+    agent.on_request(ONE_UNIT)
+    agent.on_release()
+    assert (agent.units, agent.my_height, agent.take_outputs()) == (1, (0, 0, 5), [Enter()])
 
 
 def test_the_deviations_mend_the_run():

@@ -96,7 +96,7 @@ def assert_agree(*events: Event) -> None:
     feed(log, *events)
     assert {**batched.verdicts(), "order": None} == {**log.verdicts(), "order": None}
     counted = ("messages_per_cs", "messages_per_cs_by_type", "words_per_message", "sent_words_per_message",
-               "words_per_cs", "token_hops_per_cs", "transmissions_per_cs")  # fmt: skip
+               "words_per_cs", "token_hops_per_cs", "transmissions_per_cs", "height_changes_per_cs")  # fmt: skip
     unknown = {"messages": {}, **dict.fromkeys(counted)}  # on line, only the numbers of messages are passed
     assert {**batched.metrics(), **unknown} == {**log.metrics(), **unknown}
 
@@ -109,10 +109,10 @@ class Eager(Listener):
         self.heard: list[tuple[str, int]] = []
 
     def enter(self, t: int, node: int, units: int, priority: int, deadline: int | None) -> None:
-        self.heard.append(("enter", len(self.audit._steps)))
+        self.heard.append(("enter", len(self.audit._notes)))
 
     def crash(self, t: int, node: int, units: int, tokens: int) -> None:
-        self.heard.append(("crash", len(self.audit._steps)))
+        self.heard.append(("crash", len(self.audit._notes)))
 
 
 def test_other_listeners_receive_events_at_once() -> None:
@@ -149,7 +149,7 @@ def test_batches_stay_short() -> None:
     lengths, taken = [], []
 
     def report(share: float) -> None:
-        lengths.append(len(run.audit._steps) + len(run.audit._moves))
+        lengths.append(len(run.audit._notes))
         taken.append(run.audit._metrics.entries)
 
     run.simulation.run_all(report)

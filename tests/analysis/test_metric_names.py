@@ -90,9 +90,9 @@ def test_columns_are_those_that_are_measured(name: str, repetitions: list[dict[s
 
 
 def test_which_metrics_have_a_spread() -> None:
-    """Times of single requests, and the medium's lateness, which has a tail of its own."""
+    """Times of single requests, the paths of tokens, and the medium's lateness, which has a tail of its own."""
     spreads = {name: metric.columns for name, metric in METRICS.items() if len(metric.columns) > 1}
-    times = dict.fromkeys(("waiting_time", "response_time", "synchronization_delay"), SPREAD)
+    times = dict.fromkeys(("waiting_time", "response_time", "synchronization_delay", "token_path"), SPREAD)
     assert spreads == {**times, "medium_lateness": ("mean", "p50", "p95", "p99", "max")}
 
 

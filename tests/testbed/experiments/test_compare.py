@@ -158,7 +158,7 @@ def test_variants_differ_in_what_they_say(compared):
     assert [row["algorithm"] for row in document["rows"]] == ["krl k=2", "krl k=3"]
     assert [row["peak_units"]["mean"] for row in document["rows"]] == [2, 3]
     assert [row["parameters"] for row in document["rows"]] == [
-        {"name": "krl", "raise_interval": 0, "k": k} for k in (2, 3)
+        {"name": "krl", "raise_interval": 0, "detect_partitions": False, "k": k} for k in (2, 3)
     ]
     assert [row["clusters"] for row in document["rows"]] == [None, None]
 

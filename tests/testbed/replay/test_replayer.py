@@ -20,6 +20,7 @@ from testbed.errors import InputError, TestbedError
 from testbed.experiments.runner import run
 from testbed.replay.replayer import NodeReplay, replay
 from testbed.scenario.loader import loads
+from tests.testbed.simulate import WITHOUT_GROUPS
 from tests.testbed.tiny import is_one_line, only_run, tiny
 from tests.testbed.token_ring import TokenRing
 
@@ -127,7 +128,7 @@ def assert_as_recorded(replays: list[NodeReplay]) -> None:
 
 
 @pytest.mark.parametrize("case", SCENARIOS)
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", WITHOUT_GROUPS)  # tests/testbed/backends/test_neighbourhoods.py has the others
 def test_every_node_does_the_same_again(algorithm: str, case: str, tmp_path: Path) -> None:
     """Whatever the algorithm, the links and the faults, a fresh agent does what the log says."""
     path = run(loads(SCENARIOS[case], [f"algorithm={algorithm}"]), tmp_path).path
