@@ -11,18 +11,21 @@ view of the load. A token that comes free after a release, with no request waiti
 `max_hops` hops, and rests where they end, as KRL's tokens do; with no hops at all it stays. A node that receives it
 with hops left and no request waiting forwards it, and counts the hops down.
 
+With `hops` the number of hops is fixed, and the load makes no difference: KRLF whose tokens rest, as a comparison.
+
 Deviations: those of `agents.krl` and `agents.krlf`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from random import Random
 from typing import ClassVar
 
 from agents import rl
 from agents.contract import CRITICAL, REMAINDER
-from agents.krl import Initial, KParameters, KReverseLink
-from agents.krlf import KReverseLinkForwarding
+from agents.krl import Initial, KReverseLink
+from agents.krlf import ForwardingParameters, KReverseLinkForwarding
 from agents.message import Message
 from agents.partition_detection import DETECTION, DETECTION_HANDLERS
 from agents.rl import LinkInfo, Request
@@ -39,11 +42,15 @@ class Token(rl.Token):
 
 
 @dataclass(frozen=True)
-class AdaptiveParameters(KParameters):
-    """`window`: how many notes make the view of the load. `max_hops`: how far a token goes when all say yes."""
+class AdaptiveParameters(ForwardingParameters):
+    """`window`: how many notes make the view of the load. `max_hops`: how far a token goes when all say yes.
+
+    `hops`: how far every token goes, whatever the load; None for as far as the load is worth.
+    """
 
     window: int = 8
     max_hops: int = 8
+    hops: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -51,6 +58,8 @@ class AdaptiveParameters(KParameters):
             raise ValueError("window at least 1")
         if self.max_hops < 0:
             raise ValueError("max_hops at least 0")
+        if self.hops is not None and self.hops < 0:
+            raise ValueError("hops at least 0")
 
 
 DEFAULTS = AdaptiveParameters()
@@ -70,10 +79,13 @@ class KReverseLinkAdaptive(KReverseLinkForwarding):
     never_rests = False
     summary = "k tokens by link reversal, idle tokens forwarded as far as the load is worth (after the same, section 7)"
 
-    def __init__(self, node: int, initial: Initial, parameters: AdaptiveParameters = DEFAULTS) -> None:
-        super().__init__(node, initial, parameters)
+    def __init__(
+        self, node: int, initial: Initial, parameters: AdaptiveParameters = DEFAULTS, rng: Random | None = None
+    ) -> None:
+        super().__init__(node, initial, parameters, rng)
         self.window = parameters.window
         self.max_hops = parameters.max_hops
+        self.hops = parameters.hops
         self.notes: list[bool] = []  # whether a request was waiting when a token came free, the latest last
 
     def on_release(self) -> None:
@@ -118,5 +130,7 @@ class KReverseLinkAdaptive(KReverseLinkForwarding):
         self.notes = [*self.notes, bool(self.queue)][-self.window :]
 
     def worthwhile_hops(self) -> int:
-        """The share of yes among the last notes, of `max_hops`. Only asked for after a note."""
+        """The share of yes among the last notes, of `max_hops`, or `hops`. Only asked for after a note."""
+        if self.hops is not None:
+            return self.hops
         return round(self.max_hops * sum(self.notes) / len(self.notes))

@@ -37,13 +37,21 @@ class Cell:
     reading: str = "text"
     k: int | None = None
     links: str = "ideal"
+    parameters: tuple[tuple[str, Any], ...] = ()
+    """Parameters of the algorithm besides k, by name."""
+    cut: tuple[int, ...] = ()
+    """Nodes that are cut off from all others during the whole run, and a short drain."""
 
     def scenario(self) -> Scenario:
         """The cell as a scenario."""
         return Scenario.model_validate(
             {
                 "name": f"paper-{self.algorithm}",
-                "algorithm": {"name": self.algorithm, **({} if self.k is None else {"k": self.k})},
+                "algorithm": {
+                    "name": self.algorithm,
+                    **({} if self.k is None else {"k": self.k}),
+                    **dict(self.parameters),
+                },
                 "nodes": NODES,
                 "topology": {
                     "kind": "random",
@@ -57,12 +65,15 @@ class Cell:
                 "repeat": self.repeat,
                 "trace": "metrics",
                 "links": LINKS[self.links],
+                **({"faults": [{"at": 0, "kind": "cut", "group": list(self.cut)}], "drain": 300} if self.cut else {}),
             }
         )
 
     def __str__(self) -> str:
         """Its name in messages."""
         kind = f"{self.reading}, " if self.change_rate else ""
+        kind += "".join(f"{name} {value}, " for name, value in self.parameters)
+        kind += f"{len(self.cut)} nodes cut off, " if self.cut else ""
         return (
             f"{self.algorithm} ({self.links} links, {self.connectivity:.0%} connectivity, {self.mobility} mobility, "
             f"{kind}load {self.rate:g}, {self.duration:g} time units)"

@@ -18,6 +18,21 @@ HOLDS, FAILS, UNDECIDED, NOT_JUDGED = "holds", "DOES NOT HOLD", "undecided", "no
 
 
 @dataclass(frozen=True)
+class ClaimPoint:
+    """One point of a claim: a quantity, what the claim says of it, and whether that is so."""
+
+    place: str
+    """Where it was measured, in words."""
+    mean: float
+    ci95: float | None
+    """None for a single repetition, which decides nothing."""
+    low: float | None
+    """The bounds with which the claim holds; None for no bound."""
+    high: float | None
+    verdict: str
+
+
+@dataclass(frozen=True)
 class Claim:
     """A sentence of a paper, what we measured, and the verdict."""
 
@@ -27,6 +42,8 @@ class Claim:
     """In the paper's words."""
     measured: str
     verdict: str
+    points: tuple[ClaimPoint, ...] = ()
+    """What the verdict follows from, for a claim that lists it."""
 
     @property
     def holds(self) -> bool | None:
@@ -35,7 +52,8 @@ class Claim:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {**asdict(self), "holds": self.holds}
+        document = {**asdict(self), "holds": self.holds}
+        return document if self.points else {key: value for key, value in document.items() if key != "points"}
 
 
 class NotMeasured(Exception):
@@ -44,8 +62,8 @@ class NotMeasured(Exception):
 
 Found = TypeVar("Found")
 """What a reproduction has measured."""
-Judge = Callable[[Found], tuple[str, str]]
-"""Takes what was found; returns what was measured, in words, and the verdict."""
+Judge = Callable[[Found], tuple[str, str] | tuple[str, str, tuple[ClaimPoint, ...]]]
+"""Takes what was found; returns what was measured, in words, the verdict, and the points of a claim that lists them."""
 
 
 class ClaimList(Generic[Found]):
@@ -116,6 +134,12 @@ def all_of(verdicts: Iterable[str]) -> str:
     """The verdict on a claim that speaks of every point."""
     found = set(verdicts)
     return FAILS if FAILS in found else UNDECIDED if UNDECIDED in found else HOLDS
+
+
+def some_of(verdicts: Iterable[str]) -> str:
+    """The verdict on a claim that speaks of some point: it fails only where it fails at every point."""
+    found = set(verdicts)
+    return HOLDS if HOLDS in found else UNDECIDED if UNDECIDED in found else FAILS
 
 
 def most_of(verdicts: Sequence[str]) -> str:
