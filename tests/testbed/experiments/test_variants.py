@@ -284,7 +284,8 @@ def test_a_list_in_a_document_that_has_other_keys():
         ("k: 4", "window: 4",
          ":4: window: found unknown key; allowed: one of name, raise_interval, detect_partitions, k, clusters, label"),
         ("    k: 3", "    k: x", ":7: k: found 'x'; allowed: a whole number"),
-        ("    k: 3", "    k: 9", ":6: algorithm: found {'raise_interval': 0.0, 'detect_partitions': False, 'k': 9, 'forward_to': 'lowest'};"
+        ("    k: 3", "    k: 9", ":6: algorithm: found {'raise_interval': 0.0,"
+         " 'detect_partitions': False, 'k': 9, 'forward_to': 'lowest'};"
          " allowed: k less than the number"
                                  " of nodes, 5"),
         ("clusters: 2", "clusters: two", ":5: clusters: found 'two'; allowed: a whole number"),
