@@ -268,12 +268,9 @@ class UnitsByLinkReversal(DetectingAgent):
         self.queue = [one for one in self.queue if one.neighbour != j]
 
     def resume(self) -> None:
-        """Go on after silence."""
+        """Go on after silence, with the units that wait here too."""
+        super().resume()
         if not self.token_holder:
-            if self.is_sink():
-                self.raise_height()
-            elif self.queue:
-                self.forward_request()
             self.forward_release()
 
     # -- conditions ----------------------------------------------------------------------------------------------------

@@ -327,14 +327,6 @@ class KReverseLink(DetectingAgent):
         self.my_height = lower
         self.send_all([k for k, height in self.height.items() if height > self.my_height], LinkInfo(self.my_height))
 
-    def resume(self) -> None:
-        """Go on after silence."""
-        if not self.token_count:
-            if self.is_sink():
-                self.raise_height()
-            elif self.queue:
-                self.forward_request()
-
     # -- conditions --------------------------------------------------------------------------------------------------
 
     def is_sink(self) -> bool:

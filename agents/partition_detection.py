@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from agents.heights import Height, lowered, raised
 from agents.message import Message
@@ -87,6 +87,7 @@ class DetectingAgent(PacedAgent):
     my_height: Height
     height: dict[int, Height]
     next: int
+    queue: list[Any]
 
     def __init__(self, node: int, parameters: DetectingParameters) -> None:
         super().__init__(node, parameters)
@@ -172,4 +173,12 @@ class DetectingAgent(PacedAgent):
 
     def resume(self) -> None:
         """Do what was put off while it was silent: rise if it is a sink, else forward its requests."""
+        if not self.tokens:
+            if self.is_sink():
+                self.raise_height()
+            elif self.queue:
+                self.forward_request()
+
+    def forward_request(self) -> None:
+        """Ask the lowest neighbour for a token."""
         raise NotImplementedError

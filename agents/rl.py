@@ -278,14 +278,6 @@ class ReverseLink(DetectingAgent):
         if self.queue:  # l. 6
             self.forward_request()
 
-    def resume(self) -> None:
-        """Go on after silence."""
-        if not self.token_holder:
-            if self.is_sink():
-                self.raise_height()
-            elif self.queue:
-                self.forward_request()
-
     # -- conditions --------------------------------------------------------------------------------------------------
 
     def is_sink(self) -> bool:
