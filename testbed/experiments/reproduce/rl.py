@@ -1,12 +1,13 @@
-"""The RL paper's section 6: Tables 1 and 2 and Figures 5-8, RL against RR, with the paper's values beside ours.
+"""The RL paper's section 6: Tables 1 and 2, Figures 5-8 and its claims, RL against RR, with its values beside ours.
 
 The paper's sentence on link changes can be read in three ways (`testbed.network.link_changes`), and none of them
-explains all mobile cells. So every cell is run under each reading, and the report says which agree. Nothing else is
-fitted.
+explains all mobile cells. So every point is run under each reading, and the report says which agree. The reading under
+which the graph thins out is run at two lengths, since its cells depend on the length. Nothing else is fitted.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,6 @@ from analysis.tables import Table, number
 from testbed.experiments.reproduce.cells import (
     CONNECTIVITY_AXIS,
     METRIC_AXES,
-    NODES,
     RATE_AXIS,
     Cell,
     CellResult,
@@ -23,33 +23,48 @@ from testbed.experiments.reproduce.cells import (
     figure_records,
     run_cells,
 )
+from testbed.experiments.reproduce.claims import FAILS, HOLDS, NOT_JUDGED, UNDECIDED, Claim, claims_table
 from testbed.experiments.reproduce.reproduction import Reproduction
+from testbed.experiments.reproduce.rl_cells import (
+    ALGORITHMS,
+    CONNECTIVITIES,
+    LOADS,
+    MOBILITY,
+    NAMES,
+    READINGS,
+    RL,
+    RR,
+    THINNING,
+    charged_cells,
+    figure_cells,
+    long_cells,
+    repetitions,
+    short_cells,
+)
+from testbed.experiments.reproduce.rl_claims import claims_of
+from testbed.experiments.reproduce.rl_measured import Measured
+from testbed.experiments.reproduce.rl_trees import TREES, TreeCell, route_lengths, tree_cells
 from testbed.progress import Report
 
-ALGORITHMS = ("raymond-tree", "rl")
-READINGS = ("text", "per-pair", "thinning")
-MOBILITY = {"zero": 0.0, "low": 1e-2, "high": 1e-1}
-LOADS = {"high": 1.0, "low": 1e-3}
-CONNECTIVITIES = (0.2, 0.8)
 METRICS = {1: "waiting_time", 2: "messages_per_cs"}
 AGREES = 0.10  # what counts as the paper's value: within 10 %, or rounded to it
+CELLS = [(mobility, connectivity) for mobility in MOBILITY for connectivity in CONNECTIVITIES]
 
 # algorithm, load -> zero 20 %, zero 80 %, low 20 %, low 80 %, high 20 %, high 80 %
 TABLES: dict[int, dict[tuple[str, str], tuple[float, ...]]] = {
     1: {  # waiting time per CS entry
-        ("raymond-tree", "high"): (185, 107, 185, 140, 294, 290),
-        ("rl", "high"): (75, 75, 63, 63, 49, 49),
-        ("raymond-tree", "low"): (17, 8, 39, 25, 60, 35),
-        ("rl", "low"): (7, 4, 5, 5, 6, 7),
+        (RR, "high"): (185, 107, 185, 140, 294, 290),
+        (RL, "high"): (75, 75, 63, 63, 49, 49),
+        (RR, "low"): (17, 8, 39, 25, 60, 35),
+        (RL, "low"): (7, 4, 5, 5, 6, 7),
     },
     2: {  # messages per CS entry
-        ("raymond-tree", "high"): (13, 6, 11, 7, 30, 20),
-        ("rl", "high"): (10, 27, 24, 25, 109, 109),
-        ("raymond-tree", "low"): (27, 13, 35, 20, 60, 50),
-        ("rl", "low"): (13, 17, 189, 180, 1900, 1825),
+        (RR, "high"): (13, 6, 11, 7, 30, 20),
+        (RL, "high"): (10, 27, 24, 25, 109, 109),
+        (RR, "low"): (27, 13, 35, 20, 60, 50),
+        (RL, "low"): (13, 17, 189, 180, 1900, 1825),
     },
 }
-SHORT_RUN = 370.0  # time units after which the paper's 75 comes out, ramp-up included
 
 
 @dataclass(frozen=True)
@@ -66,6 +81,8 @@ class TableRow:
     measured: float | None
     ci95: float | None
     duration: float
+    warmup: float = 0.0
+    repetitions: int = 0
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -73,11 +90,16 @@ class TableRow:
         return (self.table, self.algorithm, self.mobility, self.connectivity, self.load)
 
     @property
+    def name(self) -> str:
+        """The cell of the paper, in words."""
+        return f"{NAMES[self.algorithm]} {self.load} load, {self.mobility} mobility, {self.connectivity:.0%}"
+
+    @property
     def ratio(self) -> float | None:
         """Ours over the paper's."""
         return None if self.measured is None else self.measured / self.paper
 
-    def agrees(self, tolerance: float) -> bool:
+    def agrees(self, tolerance: float = AGREES) -> bool:
         """Whether ours is the paper's value within the tolerance, or rounds to it as the paper rounds."""
         if self.measured is None:
             return False
@@ -87,82 +109,37 @@ class TableRow:
         """For JSON."""
         return {**asdict(self), "ratio": self.ratio}
 
-
-def cell(
-    algorithm: str,
-    reading: str,
-    mobility: str,
-    connectivity: float,
-    rate: float,
-    duration: float,
-    warmup: float = 0.0,
-    repeat: int = 6,
-) -> Cell:
-    """A cell of this paper."""
-    return Cell(algorithm, connectivity, rate, duration, warmup, repeat, mobility, MOBILITY[mobility], reading)
+    def __str__(self) -> str:
+        """Ours with its interval, over the paper's, and a star if they agree."""
+        return f"{number(self.measured)} ± {number(self.ci95)} ({number(self.ratio)}){'*' * self.agrees()}"
 
 
-def table_cells(quick: bool) -> list[Cell]:
-    """Every cell of the tables, under every reading; without mobility the readings are one."""
-    cells = []
-    for mobility in MOBILITY:
-        for reading in READINGS if mobility != "zero" else READINGS[:1]:
-            often = mobility == "high" and reading == "per-pair"  # 43 link changes a time unit
-            for algorithm in ALGORITHMS:
-                for connectivity in CONNECTIVITIES:
-                    high = (600.0, 150.0) if quick else (2500.0, 500.0)
-                    low = (800.0 if often else 5000.0) if quick else (4000.0 if often else 10_000.0)
-                    if reading == "thinning" and mobility == "low" and not quick:
-                        low = 100_000.0  # a thousand changes, which is what it takes to thin out
-                    repeat = 2 if quick else 6
-                    cells.append(cell(algorithm, reading, mobility, connectivity, 1.0, *high, repeat=repeat))
-                    cells.append(cell(algorithm, reading, mobility, connectivity, 1e-3, low, repeat=repeat))
-    return cells
+def rows_of(points: Sequence[CellResult], reading: str | None = None) -> list[TableRow]:
+    """The rows of Tables 1 and 2 for some points, each under its own reading or under the name that is given."""
+    loads, rows = {rate: name for name, rate in LOADS.items()}, []
+    for table, metric in METRICS.items():
+        for point in points:
+            cell = point.cell
+            paper = TABLES[table][cell.algorithm, loads[cell.rate]][CELLS.index((cell.mobility, cell.connectivity))]
+            rows.append(
+                TableRow(table, cell.algorithm, reading or cell.reading, cell.mobility, cell.connectivity,
+                    loads[cell.rate], paper, point.mean(metric), point.ci95(metric), cell.duration, cell.warmup,
+                    cell.repeat)
+            )  # fmt: skip
+    return rows
 
 
-def short_cells(quick: bool) -> list[Cell]:
-    """RL at high load for as long as the paper's runs seem to have been."""
-    repeat = 2 if quick else 6
-    return [cell("rl", "text", "zero", connectivity, 1.0, SHORT_RUN, repeat=repeat) for connectivity in CONNECTIVITIES]
-
-
-def figure_cells(quick: bool) -> list[Cell]:
-    """The points of Figures 5 and 7 (against load) and 6 and 8 (against connectivity), under two readings."""
-    rates = (1e-3, 1e-2, 1.0) if quick else (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-    connectivities = (0.1, 0.5, 1.0) if quick else tuple(tenth / 10 for tenth in range(1, 11))
-    points = [(rate, connectivity) for rate in rates for connectivity in CONNECTIVITIES]
-    points += [(rate, connectivity) for rate in (1.0, 1e-3) for connectivity in connectivities]
-    cells = []
-    for mobility, change_rate in MOBILITY.items():
-        for reading in READINGS[:2] if mobility != "zero" else READINGS[:1]:
-            changes = change_rate * (NODES * (NODES - 1) / 2 if reading == "per-pair" else 1)
-            for rate, connectivity in dict.fromkeys(points):
-                duration = {1.0: 1200.0, 1e-1: 1200.0, 1e-2: 2500.0, 1e-3: 8000.0, 1e-4: 30_000.0}[rate]
-                if changes > 1:  # limit the link changes of a run, and so the time that it takes
-                    duration = min(duration, 25_000 / changes)
-                if quick:
-                    duration = min(duration, 1200 if rate > 1e-3 else 3000, 4000 / max(changes, 1e-9))
-                if duration * NODES * rate < 3:  # too few requests to measure anything
-                    continue
-                repeat = 1 if quick else 3 if reading == "per-pair" else 6
-                for algorithm in ALGORITHMS:
-                    warmup = duration / 5 if rate == 1.0 else 0.0
-                    cells.append(cell(algorithm, reading, mobility, connectivity, rate, duration, warmup, repeat))
-    return cells
-
-
-def charged_cells(quick: bool) -> list[Cell]:
-    """RL over the link layer and RR over its router, which have to find and keep neighbours and routes."""
-    lengths = {1.0: 400.0, 1e-2: 800.0} if quick else {1.0: 600.0, 1e-2: 1200.0}
-    places = [("zero", 0.2)] if quick else [("zero", 0.2), ("zero", 0.8), ("high", 0.2)]
-    return [
-        Cell(
-            algorithm, connectivity, rate, length, 100.0, 1 if quick else 3, mobility, MOBILITY[mobility], links="radio"
-        )
-        for algorithm in ALGORITHMS[::-1]
-        for mobility, connectivity in places
-        for rate, length in lengths.items()
-    ]
+def table_rows(points: list[CellResult]) -> list[TableRow]:
+    """A row for every cell of Tables 1 and 2 under every reading; a static cell is the same under all of them."""
+    found = {(p.cell.algorithm, p.cell.reading, p.cell.mobility, p.cell.connectivity, p.cell.rate): p for p in points}
+    rows = []
+    for lines in TABLES[1]:
+        algorithm, load = lines
+        for mobility, connectivity in CELLS:
+            for reading in READINGS:
+                run_under = reading if mobility != "zero" else READINGS[0]
+                rows += rows_of([found[algorithm, run_under, mobility, connectivity, LOADS[load]]], reading)
+    return sorted(rows, key=lambda row: row.table)
 
 
 def charged_rows(points: list[CellResult]) -> list[dict[str, Any]]:
@@ -174,89 +151,66 @@ def charged_rows(points: list[CellResult]) -> list[dict[str, Any]]:
             "connectivity": point.cell.connectivity,
             "rate": point.cell.rate,
             "waiting_time": point.mean("waiting_time"),
+            "waiting_ci95": point.ci95("waiting_time"),
             "frames_per_cs": point.mean("frames_per_cs"),
             "ci95": point.ci95("frames_per_cs"),
             "duration": point.cell.duration,
+            "warmup": point.cell.warmup,
+            "repetitions": point.cell.repeat,
         }
         for point in points
     ]
 
 
-def render_charged(rows: list[dict[str, Any]]) -> str:
-    """RL and RR side by side."""
-    header = ("cell", "algorithm", "waiting time", "frames per CS", "± 95 %", "run length")
-    lines = [
-        (
-            f"load {row['rate']:g}, {row['mobility']} mobility, {row['connectivity']:.0%}",
-            NAMES[row["algorithm"]],
-            number(row["waiting_time"]),
-            number(row["frames_per_cs"]),
-            number(row["ci95"]),
-            number(row["duration"]),
-        )
-        for row in sorted(rows, key=lambda row: (row["rate"], row["mobility"] != "zero", row["connectivity"]))
-    ]
-    return f"""## RL against RR with routing charged
-
-The paper leaves open what RR costs when its routes have to be found. Here RL runs over the link layer and RR over its
-router, without loss, a time unit a hop and a hello every ten; frames are all that goes over the air.
-
-{Table(header, lines).render("md")}"""
-
-
-def table_rows(points: list[CellResult]) -> list[TableRow]:
-    """A row for every cell of Tables 1 and 2 under every reading."""
-    found = {(p.cell.algorithm, p.cell.reading, p.cell.mobility, p.cell.connectivity, p.cell.rate): p for p in points}
+def tree_rows(points: list[CellResult]) -> list[dict[str, Any]]:
+    """The static cells of RR under every reading of its tree."""
     rows = []
-    for table, lines in TABLES.items():
-        for (algorithm, load), paper in lines.items():
-            columns = [(mobility, connectivity) for mobility in MOBILITY for connectivity in CONNECTIVITIES]
-            for (mobility, connectivity), value in zip(columns, paper, strict=True):
-                for reading in READINGS:
-                    run_under = reading if mobility != "zero" else READINGS[0]
-                    point = found[algorithm, run_under, mobility, connectivity, LOADS[load]]
-                    metric = METRICS[table]
-                    rows.append(
-                        TableRow(table, algorithm, reading, mobility, connectivity, load, value, point.mean(metric),
-                            point.ci95(metric), point.cell.duration)
-                    )  # fmt: skip
+    for point, row in zip([*points, *points], rows_of(points), strict=True):
+        assert isinstance(point.cell, TreeCell)
+        rows.append({"tree": point.cell.tree, **row.as_dict(), "agrees": row.agrees()})
     return rows
 
 
-def short_rows(points: list[CellResult]) -> list[TableRow]:
-    """RL's high-load waiting time in runs as short as the paper's."""
-    return [
-        TableRow(1, "rl", "text", "zero", point.cell.connectivity, "high", 75, point.mean("waiting_time"),
-            point.ci95("waiting_time"), SHORT_RUN)
-        for point in points
-    ]  # fmt: skip
-
-
 def run(quick: bool, out: Path, report: Report) -> Reproduction:
-    """Run all points and write the report."""
-    tables, shorts, figures = table_cells(quick), short_cells(quick), figure_cells(quick)
-    charged = charged_cells(quick)
-    points, failures = run_cells([*tables, *shorts, *figures, *charged], "the RL paper's experiments", out, report)
-    points, in_charged = points[: -len(charged)], charged_rows(points[-len(charged) :])
-    in_tables, in_shorts = points[: len(tables)], points[len(tables) : len(tables) + len(shorts)]
-    in_figures = points[len(tables) + len(shorts) :]
-    rows, short = table_rows(in_tables), short_rows(in_shorts)
-    records = list(figure_records(in_figures, NAMES))
+    """Run all points, judge the claims and write the report."""
+    groups: list[Sequence[Cell]] = [
+        figure_cells(quick), long_cells(quick), short_cells(quick), charged_cells(quick), tree_cells(quick)
+    ]  # fmt: skip
+    every, failures = run_cells([cell for group in groups for cell in group], "the RL paper's experiments", out, report)
+    results = iter(every)
+    figures, longs, shorts, charged, trees = ([next(results) for _ in group] for group in groups)
+    repeat = repetitions(quick, READINGS[0], "zero")
+    routes = {connectivity: route_lengths(connectivity, repeat) for connectivity in CONNECTIVITIES}
+    claims = claims_of(Measured(figures, charged, shorts, longs, routes))
+    rows, long, short = table_rows(figures), rows_of(longs), rows_of(shorts)[: len(shorts)]
+    in_charged, in_trees = charged_rows(charged), tree_rows(trees)
     document = {
+        "claims": [claim.as_dict() for claim in claims],
         "rows": [row.as_dict() for row in rows],
+        "long_runs": [row.as_dict() for row in long],
         "short_runs": [row.as_dict() for row in short],
         "charged": in_charged,
+        "trees": in_trees,
     }
-    text = f"{render(rows, short)}\n{render_charged(in_charged)}"
-    return Reproduction("rl", out, document, records, failures, text, draw)
+    parts = (
+        render_claims(claims),
+        render_tables(rows, short),
+        render_long(rows, long),
+        render_trees(in_trees),
+        render_charged(in_charged),
+    )
+    return Reproduction("rl", out, document, list(figure_records(figures, NAMES)), failures, "\n".join(parts), draw)
+
+
+# -- figures -----------------------------------------------------------------------------------------------------------
 
 
 def draw(records: list[dict[str, Any]], out: Path) -> list[Path]:
-    """Figures 5-8, one file for each reading that was run."""
+    """Figures 5-8, one file for each reading."""
     from analysis.plots import Panels
 
     files = []
-    for reading in READINGS[:2]:
+    for reading in READINGS:
         chosen = [one for one in records if one["reading"] == reading or one["mobility"] == "zero"]
         by_load = [
             {**one, "series": f"{one['algorithm']}, {one['connectivity']:.0%}"}
@@ -281,56 +235,154 @@ def draw(records: list[dict[str, Any]], out: Path) -> list[Path]:
     return files
 
 
+# -- the report --------------------------------------------------------------------------------------------------------
+
 TITLES = {1: "Table 1: waiting time per CS entry (time units)", 2: "Table 2: messages per CS entry"}
-NAMES = {"rl": "RL", "raymond-tree": "RR"}
+STAR = f"`*`: within {AGREES:.0%} of the paper, or equal to it when rounded as the paper rounds."
 
 
-def run_lengths(rows: list[TableRow]) -> str:
+def render_claims(claims: list[Claim]) -> str:
+    """What does not hold first, then the rest; how many there are of each."""
+    parts = []
+    for verdict in (FAILS, UNDECIDED, NOT_JUDGED, HOLDS):
+        chosen = [claim for claim in claims if claim.verdict == verdict]
+        if chosen:
+            parts.append(f"## What the paper claims: {len(chosen)} of {len(claims)} {verdict}\n")
+            parts.append(claims_table(chosen).render("md"))
+    parts.append(
+        "A claim on every point holds if the 95 % confidence interval of each is within its bounds; it does not hold "
+        "if one is\nwholly outside, and is undecided otherwise. A single repetition decides nothing. `text`, "
+        "`per-pair` and `thinning` are\nreadings of the link changes; their rows are on the mobile networks, those of "
+        "`static` on the others.\n"
+    )
+    return "\n".join(parts)
+
+
+def length_in_words(duration: float, warmup: float) -> str:
+    """The length of a run and of its warm-up."""
+    return f"{duration:g}" + (f" of which {warmup:g} do not count" if warmup else "")
+
+
+def lengths_of(rows: Sequence[TableRow]) -> str:
     """How long the cells were run; the longer a mobile run, the further its graph has come from the initial one."""
-    cells: dict[float, list[str]] = {}
+    cells: dict[str, list[str]] = {}
     for row in rows:
         name = f"{row.load} load, {row.mobility} mobility" + (f", {row.reading}" if row.mobility != "zero" else "")
-        names = cells.setdefault(row.duration, [])
+        length = length_in_words(row.duration, row.warmup)
+        names = cells.setdefault(f"{length}, {row.repetitions} repetitions", [])
         if name not in names:
             names.append(name)
-    usual = max(cells, key=lambda duration: len(cells[duration]))
-    special = [f"{length:g} ({'; '.join(names)})" for length, names in sorted(cells.items()) if length != usual]
-    return ", ".join([*special, f"{usual:g} (all others)"])
+    listed = "".join(f"- {length}: {'; '.join(names)}\n" for length, names in cells.items())
+    return f"Run lengths, which the paper does not give, in time units:\n\n{listed}"
 
 
-def render(rows: list[TableRow], short: list[TableRow]) -> str:
-    """The tables as Markdown, and which cells agree with the paper under which reading."""
+def render_tables(rows: list[TableRow], short: list[TableRow]) -> str:
+    """The tables, and which cells agree with the paper under which reading."""
     parts = []
     for table, title in TITLES.items():
         mine = [row for row in rows if row.table == table]
         parts.append(f"## {title}\n")
-        header = ("cell", "paper", *(f"{reading} {what}" for reading in READINGS for what in ("", "± 95 %", "ratio")))
-        lines = []
-        for row in mine:
-            if row.reading != READINGS[0]:
-                continue
-            cells = [f"{NAMES[row.algorithm]} {row.load} load, {row.mobility} mobility, {row.connectivity:.0%}"]
-            cells.append(number(row.paper))
-            for reading in READINGS:
-                one = next(r for r in mine if r.key == row.key and r.reading == reading)
-                cells += [number(one.measured) + "*" * one.agrees(AGREES), number(one.ci95), number(one.ratio)]
-            lines.append(cells)
-        parts.append(Table([name.strip() for name in header], lines).render("md"))
-    parts.append(f"`*`: within {AGREES:.0%} of the paper, or equal to it when rounded as the paper rounds.\n")
-    parts.append(f"Run lengths, which the paper does not give, in time units: {run_lengths(rows)}.\n")
+        lines = [
+            [row.name, number(row.paper), *(str(one) for one in mine if one.key == row.key)]
+            for row in mine
+            if row.reading == READINGS[0]
+        ]
+        parts.append(Table(["cell", "paper", *READINGS], lines).render("md"))
+    parts.append(f"Mean ± half of the 95 % interval (ours over the paper's). {STAR}\n")
+    parts.append(lengths_of(rows))
     parts.append("## High-load waiting time of RL, static\n")
     for row in short:
         parts.append(
-            f"- {row.connectivity:.0%}: a run of {row.duration:g} time units gives {number(row.measured)} ± "
-            f"{number(row.ci95)} (paper: {number(row.paper)}); Table 1 above shows the steady state.\n"
+            f"- {row.connectivity:.0%}: a run of {row.duration:g} time units from time 0 gives {number(row.measured)} "
+            f"± {number(row.ci95)} (paper: {number(row.paper)}); Table 1 above shows the steady state."
         )
     parts.append("\n## Which reading agrees\n")
     for reading in READINGS:
         mobile = [row for row in rows if row.reading == reading and row.mobility != "zero"]
-        for algorithm in ALGORITHMS[::-1]:
-            of_algorithm = [row for row in mobile if row.algorithm == algorithm]
-            agreeing = sum(row.agrees(AGREES) for row in of_algorithm)
-            parts.append(f"- {reading}: {agreeing} of {len(of_algorithm)} mobile cells of {NAMES[algorithm]} agree\n")
+        parts += agreeing(reading, mobile)
     static = [row for row in rows if row.mobility == "zero" and row.reading == READINGS[0]]
-    parts.append(f"- static: {sum(row.agrees(AGREES) for row in static)} of {len(static)} cells agree\n")
+    parts.append(f"- static: {sum(row.agrees() for row in static)} of {len(static)} cells agree\n")
     return "\n".join(parts)
+
+
+def agreeing(reading: str, mobile: list[TableRow]) -> list[str]:
+    """How many mobile cells of each algorithm agree with the paper."""
+    lines = []
+    for algorithm in ALGORITHMS[::-1]:
+        chosen = [row for row in mobile if row.algorithm == algorithm]
+        agree = sum(row.agrees() for row in chosen)
+        lines.append(f"- {reading}: {agree} of {len(chosen)} mobile cells of {NAMES[algorithm]} agree")
+    return lines
+
+
+def render_long(rows: list[TableRow], long: list[TableRow]) -> str:
+    """The cells of the reading whose graph thins out, at two lengths."""
+    usual = {row.key: row for row in rows if row.reading == THINNING and row.mobility != "zero"}
+    parts = [
+        f"## The reading `{THINNING}` at two lengths\n",
+        "Under this reading the graph takes 500 (20 %) to 1,500 (80 %) link changes to become stationary, so its cells "
+        "depend on\nthe run length.\n",
+    ]
+    for table, title in TITLES.items():
+        lines = [
+            (
+                row.name,
+                number(row.paper),
+                str(usual[row.key]),
+                f"{usual[row.key].duration:g}",
+                str(row),
+                f"{row.duration:g}",
+            )
+            for row in sorted(long, key=lambda row: list(TABLES[1]).index((row.algorithm, row.load)))
+            if row.table == table
+        ]
+        header = ("cell", "paper", "as in the tables", "run length", "long", "run length")
+        parts += [f"{title}\n", Table(header, lines).render("md")]
+    parts += [f"{STAR} The long runs have no warm-up and {long[0].repetitions} repetitions.\n"]
+    parts += agreeing("as in the tables", list(usual.values())) + agreeing("long", long)
+    return "\n".join(parts) + "\n"
+
+
+def render_trees(rows: list[dict[str, Any]]) -> str:
+    """The static cells of RR under every reading of its tree."""
+    columns = [(table, load, connectivity) for table in TABLES for load in LOADS for connectivity in CONNECTIVITIES]
+    names = {1: "waiting", 2: "messages"}
+    header = ["tree", *(f"{names[table]}, {load} load, {links:.0%}" for table, load, links in columns)]
+
+    def line(name: str, value: Callable[[dict[str, Any]], str], tree: str) -> list[str]:
+        mine = {(row["table"], row["load"], row["connectivity"]): row for row in rows if row["tree"] == tree}
+        return [name, *(value(mine[column]) for column in columns)]
+
+    def measured(row: dict[str, Any]) -> str:
+        return f"{number(row['measured'])} ± {number(row['ci95'])}{'*' * row['agrees']}"
+
+    lines = [line("the paper", lambda row: number(row["paper"]), next(iter(TREES)))]
+    lines += [line(reading.words, measured, tree) for tree, reading in TREES.items()]
+    lengths = {row["load"]: length_in_words(row["duration"], row["warmup"]) for row in rows}
+    return f"""## RR's tree: readings of "we randomly permuted the graph", static
+
+{Table(header, lines).render("md")}
+{STAR}
+Run lengths: {lengths["high"]} at high load, {lengths["low"]} at low load; {rows[0]["repetitions"]} repetitions.
+"""
+
+
+def render_charged(rows: list[dict[str, Any]]) -> str:
+    """RL and RR side by side."""
+    header = ("cell", "algorithm", "waiting time", "± 95 %", "frames per CS", "± 95 %", "run length", "warm-up")
+    lines = [
+        (
+            f"load {row['rate']:g}, {row['mobility']} mobility, {row['connectivity']:.0%}",
+            NAMES[row["algorithm"]],
+            *(number(row[key]) for key in ("waiting_time", "waiting_ci95", "frames_per_cs", "ci95")),
+            *(number(row[key]) for key in ("duration", "warmup")),
+        )
+        for row in sorted(rows, key=lambda row: (row["rate"], [*MOBILITY].index(row["mobility"]), row["connectivity"]))
+    ]
+    return f"""## RL against RR with routing charged
+
+The paper leaves open what RR costs when its routes have to be found. Here RL runs over the link layer and RR over its
+router, without loss, a time unit a hop and a hello every ten; frames are all that goes over the air. Links change by
+the reading `text`; {rows[0]["repetitions"]} repetitions.
+
+{Table(header, lines).render("md")}"""
