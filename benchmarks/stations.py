@@ -211,6 +211,8 @@ class Measured(Orchestrator):
     idle_s: float
 
     def _watch(self) -> str:
+        # The fork server reports the processes one by one, and stations may be ready before it has reported them all.
+        self._await(lambda: len(self._processes._pids) == self.scenario.stations, 10.0, "the fork server's reports")
         pids = list(self._processes._pids.values())
         begin_cpu = sum(map(cpu_s, pids))
         until = time.monotonic() + self.idle_s
