@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from testbed.scenario.schema import Scenario
 
 
+MAX_MEMBERS = 100
+"""Of a neighbourhood over radio links: so many fit into one beacon, and their requests into one token."""
+
+
 def check(scenario: Scenario) -> None:
     """Raise an input error for the first keys that contradict each other."""
     _check_length(scenario)
@@ -157,6 +161,9 @@ def _check_places(scenario: Scenario) -> None:
     places = scenario.neighbourhoods
     if places and not isinstance(scenario.topology, GeometricTopology):
         raise found_instead("places", "with topology geometric only", key="neighbourhoods")
+    if places and not isinstance(scenario.links, IdealChoice) and scenario.nodes > MAX_MEMBERS:
+        allowed = f"at most {MAX_MEMBERS} with neighbourhoods over radio links: a beacon names all members of its place"
+        raise found_instead(str(scenario.nodes), allowed, key="nodes")
     for index, place in enumerate(places):
         assert scenario.radio is not None
         height = place.centre[2] if len(place.centre) > 2 else 0.0

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from testbed.experiments.runner import run
 from testbed.replay.replayer import replay
@@ -206,6 +207,14 @@ def test_crash_and_restart(links: Any) -> None:
     again = [one for one in done.diary.of("join") if one["node"] == 1 and one["t"] >= 14]
     assert len(again) == 1
     assert again[0]["visit"] >= 4
+
+
+def test_more_members_than_a_beacon_names() -> None:
+    """Over radio links one line says how many nodes there may be; with ideal links there is no such bound."""
+    many = {**PLACES, "name": "many", "nodes": 101}
+    with pytest.raises(ValidationError, match="at most 100 with neighbourhoods over radio links"):
+        Scenario.model_validate({**many, "links": RADIO})
+    assert Scenario.model_validate({**many, "links": "ideal"}).nodes == 101
 
 
 def test_the_same_seed_gives_the_same_events() -> None:
