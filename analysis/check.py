@@ -13,7 +13,8 @@ from agents.contract import TICKS
 from analysis.events import Start, supports
 from analysis.listener import Listener
 
-OK, FAILED, NOT_CHECKED, NOT_APPLICABLE = "ok", "failed", "not checked", "not applicable"
+OK, FAILED, INCONCLUSIVE = "ok", "failed", "inconclusive"
+NOT_CHECKED, NOT_APPLICABLE = "not checked", "not applicable"
 MAX_OFFENDERS = 5
 PERMISSIONS = "permissions"
 """What an algorithm shares whose nodes hold nothing."""
@@ -26,10 +27,13 @@ class Verdict:
     verdict: str
     detail: str = ""
     offenders: list[str] = field(default_factory=list)
+    first: dict[str, Any] | None = None
+    """Where a replay shows the first offence: its `node` and its time `t` in ticks; over repetitions also the
+    `repetition`."""
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {"verdict": self.verdict, "detail": self.detail, "offenders": self.offenders}
+        return {"verdict": self.verdict, "detail": self.detail, "offenders": self.offenders, "first": self.first}
 
 
 class Check(Listener):
@@ -43,6 +47,7 @@ class Check(Listener):
 
     def __init__(self) -> None:
         self.offenders: list[str] = []
+        self.first: dict[str, Any] | None = None
         self.offences = 0
         self.trace: str | None = None
         self.stopped = False
@@ -64,9 +69,11 @@ class Check(Listener):
     def end(self, t: int, units: list[int], tokens: list[int]) -> None:
         """Check what can be checked only at the end."""
 
-    def offend(self, t: int, what: str) -> None:
-        """Note an offence."""
+    def offend(self, t: int, node: int | None, what: str) -> None:
+        """Note an offence; `node` is the one whose replay shows it, if there is such a node."""
         self.offences += 1
+        if self.first is None and node is not None:
+            self.first = {"node": node, "t": t}
         if len(self.offenders) < MAX_OFFENDERS:
             self.offenders.append(f"t={t / TICKS:g}: {what}")
 
@@ -79,7 +86,7 @@ class Check(Listener):
         if not supports(self.trace, self.needs_kind):
             return Verdict(NOT_CHECKED, f"trace level {self.trace} does not hold what it needs")
         if self.offences:
-            return Verdict(FAILED, f"{self.offences} offence{'s' * (self.offences > 1)}", self.offenders)
+            return Verdict(FAILED, f"{self.offences} offence{'s' * (self.offences > 1)}", self.offenders, self.first)
         if self.needs_stop and not self.stopped:
             return Verdict(NOT_CHECKED, "the run did not come to its end")
         return Verdict(OK, self.remark())
@@ -90,13 +97,14 @@ class Check(Listener):
 
 
 def combine(verdicts: list[dict[str, Any]]) -> dict[str, Any]:
-    """One verdict over repetitions: failed if any failed, not checked if any was not, else ok or not applicable."""
-    for wanted in (FAILED, NOT_CHECKED):
+    """One verdict over repetitions: the worst of them; not applicable if it is so in all."""
+    for wanted in (FAILED, INCONCLUSIVE, NOT_CHECKED):
         bad = [(rep, one) for rep, one in enumerate(verdicts) if one["verdict"] == wanted]
         if bad:
+            shown = ({**one["first"], "repetition": rep} for rep, one in bad if one["first"] is not None)
             offenders = [f"repetition {rep}: {line}" for rep, one in bad for line in one["offenders"]]
             detail = f"{bad[0][1]['detail']} (in {len(bad)} of {len(verdicts)} repetitions)"
-            return Verdict(wanted, detail, offenders[:MAX_OFFENDERS]).as_dict()
+            return Verdict(wanted, detail, offenders[:MAX_OFFENDERS], next(shown, None)).as_dict()
     if verdicts and all(one["verdict"] == NOT_APPLICABLE for one in verdicts):
         return Verdict(NOT_APPLICABLE, verdicts[0]["detail"]).as_dict()
     details = list(dict.fromkeys(one["detail"] for one in verdicts))

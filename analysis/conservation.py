@@ -66,7 +66,7 @@ class Conservation(MoveListener, Check):
         at_places = Amount(sum(self.kept), sum(map(bool, self.kept)))
         self.total = Amount(sum(start.units), sum(start.tokens)).plus(at_places)
         if self.total.units != start.capacity:
-            self.offend(0, f"{self.total.units} units at the start, not {start.capacity}")
+            self.offend(0, None, f"{self.total.units} units at the start, not {start.capacity}")
 
     def take_moves(self, moves: Iterable[Move]) -> None:
         held_units, held_tokens, in_transit = self.held_units, self.held_tokens, self.in_transit
@@ -75,7 +75,7 @@ class Conservation(MoveListener, Check):
             if kind is SENT:
                 if units > held_units[node] or tokens > held_tokens[node]:
                     amount, holds = Amount(units, tokens), self._holds(node)
-                    self.offend(t, f"node {node} sends {amount} to {peer} and holds {holds} ({type} {id})")
+                    self.offend(t, node, f"node {node} sends {amount} to {peer} and holds {holds} ({type} {id})")
                 held_units[node] -= units
                 held_tokens[node] -= tokens
                 in_transit[node, peer, id] = (units, tokens)
@@ -83,7 +83,9 @@ class Conservation(MoveListener, Check):
                     self.sent_in[node, peer, id] = self.whereabouts.of(node)
             else:
                 if (peer, node, id) in self.replaced:
-                    self.offend(t, f"node {node} receives a token of node {peer} that was made anew ({type} {id})")
+                    self.offend(
+                        t, node, f"node {node} receives a token of node {peer} that was made anew ({type} {id})"
+                    )
                 carried = in_transit.pop((peer, node, id), NOTHING)
                 self.sent_in.pop((peer, node, id), None)
                 if carried != (units, tokens):
@@ -104,7 +106,7 @@ class Conservation(MoveListener, Check):
             self.held_tokens[node] += tokens
 
     def _differ(self, t: int, what: str, id: int, sender: int, carried: Amount) -> None:
-        self.offend(t, f"{what} of message {id} of node {sender}, which carries {carried}")
+        self.offend(t, sender, f"{what} of message {id} of node {sender}, which carries {carried}")
 
     def lost(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int, why: str) -> None:
         amount = Amount(units, tokens)
@@ -114,9 +116,9 @@ class Conservation(MoveListener, Check):
             if carried == NOTHING and why == "crash" and peer in self.crashed:
                 return  # it had arrived, and was counted as lost when its receiver crashed
             if carried != amount:
-                self.offend(t, f"message {id} of node {node} is lost but was not in transit with {amount}")
+                self.offend(t, node, f"message {id} of node {node} is lost but was not in transit with {amount}")
             if why not in INJECTED:
-                self.offend(t, f"node {node} loses {amount} to {peer}: {why} ({type} {id})")
+                self.offend(t, node, f"node {node} loses {amount} to {peer}: {why} ({type} {id})")
             self.lost_amount = self.lost_amount.plus(amount)
 
     def crash(self, t: int, node: int, units: int, tokens: int) -> None:
@@ -124,7 +126,7 @@ class Conservation(MoveListener, Check):
             return
         amount = Amount(units, tokens)
         if amount != self._holds(node):
-            self.offend(t, f"node {node} crashes with {amount}; by its messages it holds {self._holds(node)}")
+            self.offend(t, node, f"node {node} crashes with {amount}; by its messages it holds {self._holds(node)}")
         self.held_units[node] = self.held_tokens[node] = 0
         self.lost_amount = self.lost_amount.plus(amount)
         self.crashed.add(node)
@@ -137,13 +139,13 @@ class Conservation(MoveListener, Check):
     ) -> None:
         self.whereabouts.move(node, group)
         if units != (self.kept[group] if units else 0):
-            self.offend(t, f"node {node} takes {units} units from place {group}, which has {self.kept[group]}")
+            self.offend(t, node, f"node {node} takes {units} units from place {group}, which has {self.kept[group]}")
         self._take_up(node, group, units, tokens)
 
     def deposit(self, t: int, node: int, group: int, units: int, tokens: int, fields: Any) -> None:
         if self.kept[group] or Amount(units, tokens) != self._holds(node):
             has = f"holds {self._holds(node)}, and {self.kept[group]} lie there"
-            self.offend(t, f"node {node} puts {Amount(units, tokens)} down at place {group}; it {has}")
+            self.offend(t, node, f"node {node} puts {Amount(units, tokens)} down at place {group}; it {has}")
         self._take_up(node, group, -units, -tokens)
 
     def refused(self, t: int, node: int, group: int, units: int, tokens: int, fields: Any) -> None:
@@ -158,7 +160,7 @@ class Conservation(MoveListener, Check):
         amount = Amount(units, tokens)
         if amount != self._holds(node) or (ready and amount != NOTHING):
             how = "ready to leave" if ready else "leaving"
-            self.offend(t, f"node {node}, {how}, has {amount}; by its messages it holds {self._holds(node)}")
+            self.offend(t, node, f"node {node}, {how}, has {amount}; by its messages it holds {self._holds(node)}")
         self.held_units[node] = self.held_tokens[node] = 0
         self.lost_amount = self.lost_amount.plus(amount)
         self.taken_along += tokens
@@ -173,14 +175,14 @@ class Conservation(MoveListener, Check):
         if holders or elsewhere or self.kept[group]:
             where = f"nodes {holders} hold one" if holders else f"{elsewhere} is in transit"
             where = "one lies at its place" if self.kept[group] else where
-            self.offend(t, f"node {node} makes the token of neighbourhood {group} anew, and {where}")
+            self.offend(t, node, f"node {node} makes the token of neighbourhood {group} anew, and {where}")
         for key in moving:
             if key[0] == node:
                 self.lost_amount = self.lost_amount.plus(Amount(*self.in_transit.pop(key)))
                 del self.sent_in[key]
                 self.replaced.add(key)
         if units != self.whereabouts.places[group]:
-            self.offend(t, f"node {node} makes a token of {units} units anew for neighbourhood {group}")
+            self.offend(t, node, f"node {node} makes a token of {units} units anew for neighbourhood {group}")
         self.held_units[node] += units
         self.held_tokens[node] += tokens
         self.lost_amount = self.lost_amount.plus(Amount(-units, -tokens))
@@ -191,7 +193,7 @@ class Conservation(MoveListener, Check):
             return
         for node, (says, _) in enumerate(zip(map(Amount, units, tokens), self.held_units, strict=True)):
             if says != (holds := self._holds(node)):
-                self.offend(t, f"node {node} says it holds {says}; by its messages it holds {holds}")
+                self.offend(t, node, f"node {node} says it holds {says}; by its messages it holds {holds}")
 
     def remark(self) -> str:
         total, lost = self.total, self.lost_amount

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-VERSION = 4
+VERSION = 5
 SESSION = 10**9
 """Over radio links, `send.id` is a session's number times this plus the message's place in the session."""
 
@@ -62,7 +62,9 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "awaits": ("metrics", ("peers", "spares")),
     "pending": ("metrics", ("since", "alive", "component", "component_units", "component_tokens", "parts")),
     "frames": ("metrics", ("type", "count", "bytes")),
-    "lateness": ("metrics", ("medium_ms",)),
+    "lateness": ("metrics", ("medium_ms", "station_ms", "bound_ms")),
+    "breach": ("metrics", ("algorithm", "event", "output", "why")),
+    "miscount": ("metrics", ("units", "tokens", "said_units", "said_tokens", "event")),
     "partition": ("metrics", ("parts", "cut_off")),
     "crash": ("metrics", ("units", "tokens")),
     "restart": ("metrics", ("incarnation",)),
@@ -102,8 +104,13 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
 - `send.words` is the size of a message as its paper counts it; `added_words` is that of fields which a correction of
   the paper's algorithm added.
 - `frames` sums up, at the end, what the link layers put on the air.
-- `lateness` says, where time is real, how much later than due the medium passed datagrams on: mean, p50, p95, p99 and
-  max in milliseconds.
+- `lateness` says, where time is real, how much later than due the medium passed datagrams on (`medium_ms`: mean, p50,
+  p95, p99 and max in milliseconds, or null), the same of the timers and receptions of the station that was latest by
+  its p99 (`station_ms`, which also has `station`, its number), and how late a station may be (`bound_ms`).
+- `breach`: the algorithm broke the contract, which ends the repetition: in which event of the node, with which output
+  (empty if with none), and why that is a breach.
+- `miscount`: after an event, a node says that it holds another amount than by the messages that it has sent and
+  received (`units`, `tokens`): from then on what it says counts.
 - `lost.node` sent the message.
 - `units` and `tokens` are two things where a token may carry no free unit; elsewhere they are the same number.
 - `request.deadline` and `enter.deadline` are times in ticks, or null if there is none.

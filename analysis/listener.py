@@ -40,8 +40,23 @@ class Listener:
     def frames(self, t: int, node: None, type: str, count: int, bytes: int) -> None:
         """So many frames of a type went over the air since the warmup, those with messages and all others."""
 
-    def lateness(self, t: int, node: None, medium_ms: dict[str, float]) -> None:
-        """How much later than it was due the medium passed datagrams on, where time is real."""
+    def lateness(
+        self,
+        t: int,
+        node: None,
+        medium_ms: dict[str, float] | None,
+        station_ms: dict[str, float] | None,
+        bound_ms: float,
+    ) -> None:
+        """How much later than due the medium passed datagrams on and the latest station acted, where time is real."""
+
+    def breach(self, t: int, node: int | None, algorithm: str, event: str, output: str, why: str) -> None:
+        """The algorithm broke the contract, which ends the repetition."""
+
+    def miscount(
+        self, t: int, node: int, units: int, tokens: int, said_units: int, said_tokens: int, event: str
+    ) -> None:
+        """After an event, a node says that it holds another amount than by its messages."""
 
     def partition(self, t: int, node: None, parts: int, cut_off: list[int]) -> None:
         """The network has so many components, and these nodes can reach no unit. At the start: one, and no node."""

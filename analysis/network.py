@@ -67,7 +67,14 @@ class NetworkMetrics(Listener):
         self._frames[type] = count
         self._bytes += bytes
 
-    def lateness(self, t: int, node: None, medium_ms: dict[str, float]) -> None:
+    def lateness(
+        self,
+        t: int,
+        node: None,
+        medium_ms: dict[str, float] | None,
+        station_ms: dict[str, float] | None,
+        bound_ms: float,
+    ) -> None:
         self._lateness_ms = medium_ms
 
     def partition(self, t: int, node: None, parts: int, cut_off: list[int]) -> None:

@@ -38,7 +38,7 @@ class Order(Check):
     def _settle(self, node: int, peer: int) -> None:
         t, ids = self.fallen.pop((node, peer), (0, ()))
         if ids:
-            self.offend(t, f"the link from {node} to {peer} goes down with messages {list(ids)} in transit")
+            self.offend(t, node, f"the link from {node} to {peer} goes down with messages {list(ids)} in transit")
 
     def link_down(self, t: int, node: int, peer: int, lag: int) -> None:
         if not self.over_links:
@@ -63,7 +63,7 @@ class Order(Check):
         ids = self.flying.get((node, peer))
         if ids is None:
             if self.over_links:
-                self.offend(t, f"node {node} sends {type} {id} to {peer} without a link")
+                self.offend(t, node, f"node {node} sends {type} {id} to {peer} without a link")
             ids = self.flying[node, peer] = deque()
         ids.append(id)
 
@@ -74,10 +74,10 @@ class Order(Check):
         if ids and ids[0] == id:
             ids.popleft()
         elif ids and id in ids:
-            self.offend(t, f"node {node} receives {type} {id} from {peer} before {ids[0]}")
+            self.offend(t, node, f"node {node} receives {type} {id} from {peer} before {ids[0]}")
             ids.remove(id)
         else:
-            self.offend(t, f"node {node} receives {type} {id} from {peer}, which is not in transit")
+            self.offend(t, node, f"node {node} receives {type} {id} from {peer}, which is not in transit")
 
     def returned(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int) -> None:
         self._drop(t, node, peer, id)
@@ -91,7 +91,7 @@ class Order(Check):
             if ids and id in ids:
                 ids.remove(id)
                 return
-        self.offend(t, f"message {id} of node {node} to {peer} is lost or returned but was not in transit")
+        self.offend(t, node, f"message {id} of node {node} to {peer} is lost or returned but was not in transit")
 
 
 class OrderOnLine(Check):
@@ -101,8 +101,8 @@ class OrderOnLine(Check):
     needs_kind = Order.needs_kind
 
     def disorder(self, t: int, node: int, peer: int, id: int, type: str, last: int) -> None:
-        self.offend(t, f"node {node} receives {type} {id} from {peer} after {last}")
+        self.offend(t, node, f"node {node} receives {type} {id} from {peer} after {last}")
 
     def lost(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int, why: str) -> None:
         if why == "no link":
-            self.offend(t, f"node {node} sends {type} {id} to {peer} without a link")
+            self.offend(t, node, f"node {node} sends {type} {id} to {peer} without a link")

@@ -48,20 +48,22 @@ class Safety(StepListener, Check):
         for kind, t, node, units, _, _ in steps:
             if kind is REQUESTED:
                 if node in waiting or node in inside:
-                    self.offend(t, f"node {node} requests while it waits or is in its critical section")
+                    self.offend(t, node, f"node {node} requests while it waits or is in its critical section")
                 waiting.add(node)
             elif kind is ENTERED:
                 try:
                     waiting.remove(node)
                 except KeyError:
-                    self.offend(t, f"node {node} enters without a request")
+                    self.offend(t, node, f"node {node} enters without a request")
                 inside[node] = units
                 in_use += units
                 if in_use > peak:
                     peak = in_use
                 if in_use > capacity:
                     others = [other for other in sorted(inside) if other != node]
-                    self.offend(t, f"node {node} enters with {others} inside: {in_use} units of {capacity} in use")
+                    self.offend(
+                        t, node, f"node {node} enters with {others} inside: {in_use} units of {capacity} in use"
+                    )
                 elif clusters:
                     self._check_cluster(t, node)
                 elif places:
@@ -69,7 +71,7 @@ class Safety(StepListener, Check):
             elif node in inside:
                 in_use -= inside.pop(node)
             else:
-                self.offend(t, f"node {node} exits without being inside")
+                self.offend(t, node, f"node {node} exits without being inside")
         self.in_use, self.peak = in_use, peak
 
     def _check_cluster(self, t: int, node: int) -> None:
@@ -80,44 +82,44 @@ class Safety(StepListener, Check):
         if in_use > share:
             others = [other for other in fellows if other != node]
             what = f"node {node} enters with {others} of its cluster inside"
-            self.offend(t, f"{what}: {in_use} units of {share} in use in cluster {clusters[node]}")
+            self.offend(t, node, f"{what}: {in_use} units of {share} in use in cluster {clusters[node]}")
 
     def _check_neighbourhood(self, t: int, node: int) -> None:
         """A node has entered: the nodes of its neighbourhood that are inside must not use more than it has."""
         of, group = self.whereabouts.of, self.whereabouts.of(node)
         if group is None:
-            self.offend(t, f"node {node} enters outside every neighbourhood")
+            self.offend(t, node, f"node {node} enters outside every neighbourhood")
             return
         others = [other for other in sorted(self.inside) if other != node and of(other) == group]
         in_use, share = self.inside[node] + sum(self.inside[other] for other in others), self.whereabouts.places[group]
         self.peaks[group] = max(in_use, self.peaks[group])
         if in_use > share:
             what = f"node {node} enters with {others} of its neighbourhood inside"
-            self.offend(t, f"{what}: {in_use} units of {share} in use in neighbourhood {group}")
+            self.offend(t, node, f"{what}: {in_use} units of {share} in use in neighbourhood {group}")
 
     def free(self, t: int, node: int, group: int, free: int, units: int) -> None:
         share = self.whereabouts.places[group]
         if not 0 <= free <= share or units != share:
             what = f"the token of node {node} has {units} units, {free} of them free"
-            self.offend(t, f"{what}; neighbourhood {group} has {share}")
+            self.offend(t, node, f"{what}; neighbourhood {group} has {share}")
 
     def join(
         self, t: int, node: int, group: int, visit: int, members: list[list[int]], units: int, tokens: int, fields: Any
     ) -> None:
         if self.whereabouts.of(node) is not None:
-            self.offend(t, f"node {node} joins neighbourhood {group} while it is in {self.whereabouts.of(node)}")
+            self.offend(t, node, f"node {node} joins neighbourhood {group} while it is in {self.whereabouts.of(node)}")
         self.whereabouts.move(node, group)
 
     def left(self, t: int, node: int, group: int, ready: bool, abandoned: bool, units: int, tokens: int) -> None:
         if node in self.inside:
-            self.offend(t, f"node {node} leaves neighbourhood {group} in its critical section")
+            self.offend(t, node, f"node {node} leaves neighbourhood {group} in its critical section")
             self.in_use -= self.inside.pop(node)
         self.waiting.discard(node)
         self.whereabouts.move(node, None)
 
     def evict(self, t: int, node: int) -> None:
         if node not in self.inside:
-            self.offend(t, f"node {node} is evicted without being inside")
+            self.offend(t, node, f"node {node} is evicted without being inside")
         self.in_use -= self.inside.pop(node, 0)
 
     def crash(self, t: int, node: int, units: int, tokens: int) -> None:

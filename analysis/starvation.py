@@ -186,7 +186,7 @@ class Starvation(StepListener, Check):
             why = f"its component of {one.component} holds {one.holds.units} units"
             if self.shares_permissions:
                 why = f"for the permission of {self.awaited.get(one.node, ([], 0))[0]}"
-            self.offend(t, f"{what}; {why}")
+            self.offend(t, one.node, f"{what}; {why}")
         elif one.alive or one.node in self.waiting:
             self._excuse(excuse)
         return excuse is not None
@@ -250,9 +250,11 @@ class Starvation(StepListener, Check):
         if self.promises_bound:
             for node, since in sorted(self.overdue.items()):
                 waits = f"node {node} has waited since t={since / TICKS:g}"
-                self.offend(self.closed_at, f"{waits}, longer than the patience of {self.patience / TICKS:g}")
+                self.offend(self.closed_at, node, f"{waits}, longer than the patience of {self.patience / TICKS:g}")
         for node in sorted(set(self.waiting) - self.accounted):
-            self.offend(t, f"node {node} still waits since t={self.waiting[node] / TICKS:g} and is not accounted for")
+            self.offend(
+                t, node, f"node {node} still waits since t={self.waiting[node] / TICKS:g} and is not accounted for"
+            )
 
     def _excuse(self, why: str) -> None:
         self.excuses[why] = self.excuses.get(why, 0) + 1

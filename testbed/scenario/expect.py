@@ -44,7 +44,7 @@ def _known_checks(value: Any) -> Any:
     return value
 
 
-ExpectedVerdict = Literal["ok", "failed", "not checked", "not applicable"]
+ExpectedVerdict = Literal["ok", "failed", "inconclusive", "not checked", "not applicable"]
 
 
 class Expect(Section):

@@ -250,7 +250,7 @@ class Orchestrator(EventQueue):
         self._log_frames()
         lateness = self._ends[MEDIUM]["lateness_ms"]
         if lateness is not None:
-            listener.lateness(now, None, lateness)
+            listener.lateness(now, None, lateness, None, 0.0)
         held = [
             [self._ends[node][what] if node in self._ends else 0 for node in range(self.scenario.nodes)]
             for what in ("units", "tokens")
