@@ -14,9 +14,12 @@ from typing import Any
 
 from analysis.audit import Audit
 from analysis.check import combine
-from analysis.events import KINDS, LEVELS, VERSION
+from analysis.dispatch import Fan
+from analysis.events import KINDS, VERSION
+from analysis.field_types import EventTypes, Implausible, shown
 from analysis.listener import Listener, method_name
 from analysis.metrics import summarise
+from analysis.plausible import Account
 
 
 class RunDirectoryError(Exception):
@@ -62,11 +65,16 @@ class Run:
         return summarise([audit.metrics() for audit in self.audits])
 
 
+def is_run(path: Path) -> bool:
+    """Whether a path is that of a run directory."""
+    return _is(Path.is_dir, path) and _is(Path.is_file, path / "meta.json")
+
+
 def load_run(path: Path) -> Run:
     """Read a run directory, finished or not."""
     if not _is(Path.is_dir, path):
         raise RunDirectoryError(f"{path}: not a run directory")
-    if not _is(Path.is_file, path / "meta.json"):
+    if not is_run(path):
         raise RunDirectoryError(f"{path}: not a run directory (it has no meta.json)")
     meta = _read_json(path / "meta.json")
     summary = _read_summary(path / "summary.json") if _is(Path.is_file, path / "summary.json") else None
@@ -125,33 +133,36 @@ def audit_log(path: Path) -> Audit:
     """A log, measured and judged."""
     audit = Audit()
     if _is(Path.is_file, path):
-        replay(path, audit)
+        replay(path, audit, account=Account())
     return audit
 
 
-def replay(path: Path, listener: Listener, *, started: bool = False) -> None:
-    """Pass the events of a log to a listener, except those of unknown kinds.
+def replay(path: Path, listener: Listener, *, started: bool = False, account: Account | None = None) -> None:
+    """Pass the events of a log to a listener, except those of unknown kinds. Fields of a wrong type are refused.
 
     A log begins with a start event, unless the caller says that the run has `started`: the log of one station has none.
+    With an account, a log of all nodes is refused also if its events cannot follow each other.
     """
+    types = EventTypes()
+    listeners = listener if account is None else Fan(account, listener)
+    methods = {kind: getattr(listeners, method_name(kind)) for kind in KINDS}
     for number, event in read_events(path):
         kind = event["kind"]
         if kind not in KINDS:
             continue
-        if kind == "start":
-            _check_start(path, event)
-            started = True
-        elif not started:
-            raise RunDirectoryError(f"{path}:{number}: a {kind} event before the start")
+        if kind == "start" and event.get("version") != VERSION:
+            version = shown(event.get("version"))
+            raise RunDirectoryError(f"{path}:{number}: log version {version}; this reader knows {VERSION}")
         try:
-            values = [event[name] for name in KINDS[kind][1]]
-            getattr(listener, method_name(kind))(event["t"], event.get("node"), *values)
-        except (KeyError, IndexError, TypeError, ValueError) as error:
-            raise RunDirectoryError(f"{path}:{number}: a {kind} event that makes no sense: {event}") from error
-
-
-def _check_start(path: Path, event: dict[str, Any]) -> None:
-    if event.get("version") != VERSION:
-        raise RunDirectoryError(f"{path}: log version {event.get('version')}; this reader knows {VERSION}")
-    if event.get("trace") not in LEVELS:
-        raise RunDirectoryError(f"{path}: trace level {event.get('trace')}; this reader knows {', '.join(LEVELS)}")
+            if not started and kind != "start":
+                raise Implausible("it comes before the start")
+            values, t, node = types.values(event), event["t"], event.get("node")
+            if account is not None:
+                account.admit(t, node, kind)
+            methods[kind](t, node, *values)
+        except (Implausible, KeyError, IndexError, TypeError, ValueError) as error:
+            why = str(error) if isinstance(error, Implausible) else str(event)
+            what = f"{'an' if kind[0] in 'aeiou' else 'a'} {kind} event that makes no sense"
+            raise RunDirectoryError(f"{path}:{number}: {what}: {why}") from error
+        if kind == "start":
+            started, types = True, EventTypes(len(event["units"]), len(event["places"]))

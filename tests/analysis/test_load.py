@@ -13,9 +13,17 @@ from typing import Any
 import pytest
 
 from analysis.events import VERSION
-from analysis.load import RunDirectoryError, audit_log, load_run, read_events
+from analysis.listener import Listener
+from analysis.load import RunDirectoryError, audit_log, load_run, read_events, replay
 from analysis.metric_names import METRICS
-from tests.analysis.histories import Event, line, recv, request, returned, send, start, stop, visit
+from tests.analysis import histories
+from tests.analysis.histories import Event, line, recv, request, returned, start, stop, visit
+
+
+def send(*arguments: Any) -> Event:
+    """A message leaves, with fields, as a log has them."""
+    return (*histories.send(*arguments)[:-1], [])
+
 
 # The unit goes to node 1, which uses it; a second message comes back.
 GOOD = [
@@ -88,7 +96,7 @@ def test_broken_line_in_the_middle_is_refused(tmp_path: Path, broken: str) -> No
 def test_audit_of_a_log(tmp_path: Path) -> None:
     """Fields reach the checks and the metrics by their names."""
     audit = audit_log(write_log(tmp_path / "events.jsonl", *GOOD))
-    assert {one["verdict"] for one in audit.verdicts().values()} == {"ok"}
+    assert {one["verdict"] for one in audit.verdicts().values()} <= {"ok", "not applicable"}
     assert audit.metrics()["waiting_time"]["max"] == 1
     assert audit.metrics()["response_time"]["max"] == 3
     assert audit.metrics()["messages"] == {"Token": 2}
@@ -109,33 +117,50 @@ def test_order_of_fields_does_not_matter(tmp_path: Path) -> None:
     """Fields are taken by name, not by place."""
     backwards = [json.dumps(dict(reversed(json.loads(line(event)).items()))) + "\n" for event in GOOD]
     audit = audit_log(write_log(tmp_path / "events.jsonl", *backwards))
-    assert {one["verdict"] for one in audit.verdicts().values()} == {"ok"}
+    assert {one["verdict"] for one in audit.verdicts().values()} <= {"ok", "not applicable"}
 
 
 @pytest.mark.parametrize("version", [VERSION + 1, 0, None])
 def test_wrong_version_is_refused(tmp_path: Path, version: Any) -> None:
     """In a log of another version, the same kinds and fields may mean something else."""
     log = write_log(tmp_path / "events.jsonl", start(version=version), *GOOD[1:])
-    with pytest.raises(RunDirectoryError, match=rf"events\.jsonl: log version {version}; .* {VERSION}$"):
+    with pytest.raises(RunDirectoryError, match=rf"events\.jsonl:1: log version {version}; .* {VERSION}$"):
         audit_log(log)
 
 
 @pytest.mark.parametrize(
-    "event",
+    ("event", "reason"),
     [
-        '{"t":1,"node":0,"kind":"send","peer":1}\n',  # fields are missing
-        '{"t":1,"node":7,"kind":"enter","units":1}\n',  # there is no node 7
-        '{"t":1,"node":0,"kind":"enter","units":"one"}\n',
-        line(stop(2, 1)),  # three nodes, one number
+        ('{"t":1,"node":0,"kind":"send","peer":1}\n', "a send event that makes no sense: it has no id"),
+        ('{"t":1,"node":7,"kind":"evict"}\n', "an evict event that makes no sense: node is 7; allowed: a node, from"),
+        (line(("exit", 1, 0, "one")), "an exit event that makes no sense: units is 'one'"),
+        (line(stop(2, 1)), "a stop event that makes no sense: units has 1 numbers; allowed: 3"),
     ],
-)
-def test_senseless_event_is_refused(tmp_path: Path, event: str) -> None:
-    """The file and the event are named."""
+)  # fmt: skip
+def test_senseless_event_is_refused(tmp_path: Path, event: str, reason: str) -> None:
+    """The file, the line and the reason are named. Many more are in test_plausible."""
     log = write_log(tmp_path / "events.jsonl", start(), event)
-    with pytest.raises(RunDirectoryError, match="makes no sense") as refused:
+    with pytest.raises(RunDirectoryError) as refused:
         audit_log(log)
-    assert str(log) in str(refused.value)
-    assert str(json.loads(event)) in str(refused.value)
+    assert str(refused.value).startswith(f"{log}:2: {reason}")
+
+
+class Choosy(Listener):
+    """Raises an exception at every request."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def request(self, t: int, node: int, units: int, priority: int, deadline: int | None) -> None:
+        raise self._error
+
+
+@pytest.mark.parametrize("error", [KeyError(0), IndexError(), TypeError(), ValueError("the node has crashed")])
+def test_an_event_that_its_reader_cannot_take(tmp_path: Path, error: Exception) -> None:
+    """Another reader of the log may know of more that cannot be."""
+    log = write_log(tmp_path / "events.jsonl", *GOOD)
+    with pytest.raises(RunDirectoryError, match=r"events\.jsonl:2: a request event that makes no sense: \{'t': "):
+        replay(log, Choosy(error))
 
 
 # -- run directories -----------------------------------------------------------------------------------------------
@@ -149,17 +174,13 @@ def test_finished_run(tmp_path: Path) -> None:
     assert run.finished
     assert [folder.name for folder in run.repetitions] == ["rep-000", "rep-001"]
     assert run.metrics() == {"entries": {"mean": 42}}
-    assert {name: one["verdict"] for name, one in run.verdicts().items()} == {
-        "safety": "ok",
-        "conservation": "ok",
-        "starvation": "ok",
-        "order": "ok",
-    }
+    assert {one["verdict"] for one in run.verdicts().values()} <= {"ok", "not applicable"}
 
 
 def test_failed_check_of_one_repetition(tmp_path: Path) -> None:
     """The log says what the summary does not: repetition 1 was unsafe, at t=3, by node 2."""
-    unsafe = [start(), *visit(0, 1, 1, 9), ("enter", 3, 2, 1), stop(10, 1, 0, 0)]
+    *before, exits = visit(0, 1, 1, 9)
+    unsafe = [start(), *before, ("enter", 3, 2, 1), exits, stop(10, 1, 0, 0)]
     run = load_run(write_run(tmp_path / "run", GOOD, unsafe, summary={"metrics": {}, "checks": {}}))
     assert run.verdicts()["safety"]["verdict"] == "failed"
     assert run.verdicts()["safety"]["offenders"][0].startswith("repetition 1: t=3: node 2 ")
@@ -174,7 +195,8 @@ def test_killed_run_is_readable(tmp_path: Path) -> None:
     assert run.summary is None
     assert run.metrics()["entries"]["mean"] == 1
     assert run.metrics()["waiting_time"]["mean"] == 1
-    assert {name: one["verdict"] for name, one in run.verdicts().items()} == {
+    verdicts = {name: one["verdict"] for name, one in run.verdicts().items()}
+    assert {name: verdicts[name] for name in ("safety", "conservation", "starvation", "order")} == {
         "safety": "ok",
         "conservation": "not checked",
         "starvation": "not checked",
@@ -231,10 +253,11 @@ def test_broken_json_is_refused(tmp_path: Path, name: str, text: str) -> None:
     [
         (b"\xff\xfe\n", "events.jsonl:1"),
         (b'{"t":1,"kind":[]}\n', "events.jsonl:1: not an event"),
-        (b'{"t":1,"node":0,"kind":"request","units":1,"priority":0}\n', "before the start"),
-        (b'{"t":0,"node":null,"kind":"start","version":%d,"trace":"verbose"}\n' % VERSION, "trace level verbose"),
+        (b'{"t":1,"node":0,"kind":"evict"}\n', "events.jsonl:1: .* before the start"),
+        (b'{"t":0,"node":null,"kind":"start","version":"\\n"}\n', r"events.jsonl:1: log version '\\n'"),
+        (line(start(trace="verbose")).encode(), "events.jsonl:1: .* trace is 'verbose'"),
     ],
-    ids=["not text", "kind is a list", "no start", "unknown trace level"],
+    ids=["not text", "kind is a list", "no start", "version of two lines", "unknown trace level"],
 )
 def test_senseless_logs_are_one_error(tmp_path: Path, line: bytes, complaint: str) -> None:
     """Whatever is wrong with a log is a RunDirectoryError that says where."""
