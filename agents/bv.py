@@ -105,6 +105,7 @@ class BV(Agent):
     messages = (Request, Token, Inform)
     handlers: ClassVar = {Request: "on_request_message", Token: "on_token", Inform: "on_inform"}
     parameters = BVParameters
+    survives = ("cut",)
     summary = "k tokens, requests follow dynamic forests of pointers (Bulgannawar, Vaidya 1995)"
 
     def __init__(self, node: int, initial: Initial, parameters: BVParameters, rng: Random) -> None:

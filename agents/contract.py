@@ -109,6 +109,15 @@ class MultipleEntries(Parameters):
             raise ValueError(f"k at most the number of nodes, {nodes}")
 
 
+FAULTS = ("link changes", "crash", "restart", "cut", "lose")
+"""What an algorithm can declare that it survives.
+
+"link changes" matter only to algorithms that need links. After a "crash", requests that need what the crashed node had
+are excused; a node that comes back by "restart" has forgotten everything. A "cut" is a partition that heals. "lose" is
+one message that does not arrive.
+"""
+
+
 class Agent:
     """Base of every algorithm: one instance is the mutual exclusion process of one node."""
 
@@ -116,6 +125,11 @@ class Agent:
     shares: ClassVar[Shares] = Shares.TOKENS
     assumes_connected: ClassVar[bool] = True
     """Whether the paper assumes that the network is never partitioned."""
+    survives: ClassVar[tuple[str, ...]] = ()
+    """The faults of a scenario, of `FAULTS`, in which it stays safe and serves every request that it still can serve.
+
+    `testbed check` injects these and no others.
+    """
     never_rests: ClassVar[bool] = False
     """Whether it goes on sending when no node asks: then every message must take some time."""
     messages: ClassVar[tuple[type[Message], ...]] = ()

@@ -131,6 +131,7 @@ class PrioritizedHOutOfK(UnitsByLinkReversal):
         **DETECTION_HANDLERS,
     }
     parameters: ClassVar[type[UnitParameters]] = PriorityParameters
+    survives = ("link changes", "crash", "restart", "cut")
     summary = "h of k units by link reversal, in order of priority (Jiang)"
 
     def __init__(self, node: int, initial: Initial, parameters: PriorityParameters = DEFAULTS) -> None:

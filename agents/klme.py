@@ -94,6 +94,7 @@ class KLME(Leader):
         TokenLost: "on_token_lost",
     }
     parameters = KLMEParameters
+    survives = ("cut",)
     summary = "k units in each neighbourhood, a leader with the token shares them out"
 
     def __init__(self, node: int, initial: Initial, parameters: KLMEParameters) -> None:

@@ -98,6 +98,7 @@ class KReverseLink(DetectingAgent):
     }
     parameters = KParameters
     assumes_connected = False  # holders may fail, so components may be left without a token
+    survives = ("link changes", "crash", "restart", "cut")
     summary = "k tokens by link reversal (Walter, Cao, Mohanty 2001)"
 
     def __init__(self, node: int, initial: Initial, parameters: DetectingParameters = UNDETECTED) -> None:

@@ -90,6 +90,7 @@ class Maekawa(Agent):
         Release: "on_release_message",
     }
     messages = tuple(handlers)
+    survives = ("crash", "cut")
     summary = (
         "permission of a quorum of about 2 sqrt(N) - 1 nodes, 3 to 5 messages per member (Maekawa 1985, Sanders 1987)"
     )

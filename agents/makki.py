@@ -113,6 +113,7 @@ class Makki(Agent):
         Return: "on_return_message",
     }
     parameters = MakkiParameters
+    survives = ("cut",)
     summary = "one token with a queue and a semaphore, batches of requests (reconstruction of Makki et al. 1992)"
 
     def __init__(self, node: int, initial: Initial, parameters: MakkiParameters) -> None:

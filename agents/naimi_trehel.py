@@ -46,6 +46,7 @@ class NaimiTrehel(Agent):
     needs = Needs.ANY_NODE
     messages = (Request, Token)
     handlers: ClassVar = {Request: "on_request_message", Token: "on_token"}
+    survives = ("cut",)
     summary = "one token, requests by path reversal, O(log N) messages per entry (Naimi, Trehel, Arnold 1996)"
 
     def __init__(self, node: int, initial: Initial) -> None:

@@ -53,6 +53,7 @@ class RaymondK(Agent):
     messages = (Request, Reply)
     handlers: ClassVar = {Request: "on_request_message", Reply: "on_reply"}
     parameters = RaymondKParameters
+    survives = ("cut",)
     summary = "k entries by permission of the other nodes, 2N-K-1 to 2(N-1) messages per entry (Raymond 1989)"
 
     def __init__(self, node: int, peers: tuple[int, ...], parameters: RaymondKParameters) -> None:

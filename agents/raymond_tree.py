@@ -51,6 +51,7 @@ class RaymondTree(Agent):
     needs = Needs.ANY_NODE
     messages = (Request, Token)
     parameters = TreeParameters
+    survives = ("cut",)
     summary = "Raymond's tree over ideal routing (RR): one token, static spanning tree (Raymond 1989)"
 
     def __init__(self, node: int, holder: int) -> None:

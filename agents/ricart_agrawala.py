@@ -33,6 +33,7 @@ class RicartAgrawala(Agent):
     shares = Shares.PERMISSIONS
     messages = (Request, Reply)
     handlers: ClassVar = {Request: "on_request_message", Reply: "on_reply"}
+    survives = ("crash", "cut")
     summary = "permission of all other nodes, 2(N-1) messages per entry (Ricart, Agrawala 1981)"
 
     def __init__(self, node: int, peers: tuple[int, ...]) -> None:

@@ -89,6 +89,7 @@ class ReverseLink(DetectingAgent):
         LinkInfo: "on_link_info",
         **DETECTION_HANDLERS,
     }
+    survives = ("link changes", "crash", "restart", "cut")
     summary = "reverse link: one token, requests follow heights downhill (Walter, Welch, Vaidya 2001)"
 
     def __init__(self, node: int, initial: Initial, parameters: DetectingParameters = UNDETECTED) -> None:

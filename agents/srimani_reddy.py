@@ -56,6 +56,7 @@ class SrimaniReddy(Agent):
     messages = (Request, Token)
     handlers: ClassVar = {Request: "on_request_message", Token: "on_token"}
     parameters = MultipleEntries
+    survives = ("cut",)
     summary = "k tokens with queues, about N-1 messages per entry (reconstruction of Srimani, Reddy 1992)"
 
     def __init__(self, node: int, initial: Initial) -> None:

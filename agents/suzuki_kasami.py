@@ -49,6 +49,7 @@ class SuzukiKasami(Agent):
     needs = Needs.ANY_NODE
     messages = (Request, Token)
     handlers: ClassVar = {Request: "on_request_message", Token: "on_token"}
+    survives = ("cut",)
     summary = "requests to all nodes, one token with a queue, 0 or N messages per entry (Suzuki, Kasami 1985)"
 
     def __init__(self, node: int, initial: Initial) -> None:

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.cli.arguments import add_command, add_json, add_out, add_overrides, add_scenario, locate, overrides
-from testbed.cli.output import print_json
-from testbed.errors import InputError
+from testbed.cli.output import print_json, print_note
+from testbed.errors import InconclusiveError, InputError
 
 if TYPE_CHECKING:
     from testbed.experiments.compare import Comparison
     from testbed.experiments.compare_backends import BackendComparison
     from testbed.experiments.variants import Variant
+    from testbed.scenario.algorithm import AlgorithmChoice
 
 
 def add(commands: Any) -> None:
@@ -21,7 +22,7 @@ def add(commands: Any) -> None:
     one = add_command(commands, "compare", "run several algorithms or backends on one scenario, side by side", execute)
     add_scenario(one)
     one.add_argument("--algorithms", metavar="A,B,...",
-                     help="the algorithms, of which the first is the baseline; all: all that fit")  # fmt: skip
+                     help="algorithms, or files (.py); the first is the baseline; all: all that fit")  # fmt: skip
     one.add_argument("--variant", action="append", default=[], metavar="'A KEY=VALUE ...'",
                      help="an algorithm with parameters of its own, such as 'krl k=5' (may be repeated)")  # fmt: skip
     one.add_argument("--variants", type=Path, metavar="FILE",
@@ -40,17 +41,17 @@ def execute(arguments: Namespace) -> int:
         print_json(comparison.as_dict())
     else:
         print(comparison.render(), end="")
-    return 1 if comparison.failures else 0
+    return 1 if comparison.failures else InconclusiveError.exit_code if comparison.inconclusive else 0
 
 
-def _variants(arguments: Namespace) -> list[Variant]:
-    """The algorithms, then the variants of the file, then those of the options."""
+def _variants(arguments: Namespace, own: AlgorithmChoice) -> list[Variant]:
+    """The algorithms, then the variants of the file, then those of the options; `own` is the scenario's algorithm."""
     from testbed.experiments.variants import load_variants, parse_algorithms, parse_variant
 
-    variants = [] if arguments.algorithms is None else parse_algorithms(arguments.algorithms)
+    variants = [] if arguments.algorithms is None else parse_algorithms(arguments.algorithms, own)
     if arguments.variants is not None:
-        variants += load_variants(locate(arguments.variants))
-    return variants + [parse_variant(text) for text in arguments.variant]
+        variants += load_variants(locate(arguments.variants), own)
+    return variants + [parse_variant(text, own) for text in arguments.variant]
 
 
 def _compare_variants(arguments: Namespace) -> Comparison:
@@ -58,11 +59,11 @@ def _compare_variants(arguments: Namespace) -> Comparison:
     from testbed.progress import Progress
     from testbed.scenario.loader import load
 
-    variants = _variants(arguments)
-    if not variants:
+    if arguments.algorithms is None and arguments.variants is None and not arguments.variant:
         allowed = "one or more of --algorithms, --variant, --variants and --backends"
         raise InputError(f"compare: found nothing to compare; allowed: {allowed}")
-    scenario = load(locate(arguments.scenario), overrides(arguments))
+    scenario = load(locate(arguments.scenario), overrides(arguments), print_note)
+    variants = _variants(arguments, scenario.algorithm)
     with Progress() as progress:
         return compare(scenario, variants, arguments.out, progress)
 
@@ -73,7 +74,8 @@ def _compare_backends(arguments: Namespace) -> BackendComparison:
 
     if arguments.backend is not None:
         raise InputError("compare: found both --backend and --backends; allowed: one of them")
-    backends, variants = parse_backends(arguments.backends), _variants(arguments)
-    subject = Subject.load(locate(arguments.scenario), overrides(arguments))
+    backends = parse_backends(arguments.backends)
+    subject = Subject.load(locate(arguments.scenario), overrides(arguments), print_note)
+    variants = _variants(arguments, subject.scenario.algorithm)
     with Progress() as progress:
         return compare_backends(subject, variants, backends, arguments.out, progress)

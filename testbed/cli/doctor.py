@@ -51,10 +51,12 @@ def examine() -> dict[str, Any]:
     }
     if any(other["wins"] for other in facts["shadowed"]):
         return facts  # what follows imports our packages
+    from agents.registry import ALGORITHMS
     from testbed.backends.mininet_wifi import installation
     from testbed.backends.registry import BACKENDS, find_backend
     from testbed.guest.needs import missing
     from testbed.processes import find_program
+    from testbed.scenario.algorithm_class import unusable_algorithms
 
     missing_by_backend = {name: find_backend(name).missing() for name in BACKENDS}
     lacking = missing()
@@ -65,6 +67,11 @@ def examine() -> dict[str, Any]:
             "found": installation.describe(),
             "tried": list(installation.TRIED),
             "wmediumd": find_program("wmediumd"),
+        },
+        "algorithms": {
+            "known": len(ALGORITHMS),
+            "unusable": unusable_algorithms(),
+            "refused": ALGORITHMS.refused(),
         },
         "extras": _extras(),
     }
@@ -113,6 +120,10 @@ def render(facts: dict[str, Any]) -> str:
     lines.append(f"mininet-wifi   {wifi['found']}")
     wmediumd = wifi["wmediumd"] or "not found; only `medium: wmediumd` needs it: Mininet-WiFi's util/install.sh -l"
     lines.append(f"  {'wmediumd':12} {wmediumd}")
+    algorithms = facts["algorithms"]
+    lines.append(f"algorithms     {algorithms['known'] - len(algorithms['unusable'])} of {algorithms['known']} ok")
+    lines += [f"  {name:12} cannot be used: {why}" for name, why in algorithms["unusable"].items()]
+    lines += [f"  {line}" for line in algorithms["refused"]]
     lines.append("extras")
     for name, extra in facts["extras"].items():
         lines.append(f"  {name:12} {'ok' if extra['ok'] else 'not installed'}: {extra['purpose']}")

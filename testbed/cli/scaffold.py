@@ -1,12 +1,15 @@
 """`testbed new algorithm`: writes the first files of a new algorithm, which work as they are.
 
-The templates are in `testbed/cli/templates/`. Everything is checked before anything is written, and the registry is
-written last, so a command that fails leaves the checkout as it was.
+Into the checkout, where the algorithm is registered and tested with all others; or with `--here` into the current
+folder, which needs no checkout: three files that name each other. The templates are in `testbed/cli/templates/`.
+Everything is checked before anything is written, and the registry is written last, so a command that fails leaves
+everything as it was.
 """
 
 from __future__ import annotations
 
 import ast
+import importlib.util
 import keyword
 import os
 import re
@@ -29,12 +32,16 @@ def add(commands: Any) -> None:
     )
     one.add_argument("what", choices=("algorithm",))
     one.add_argument("name", metavar="NAME", help="what scenarios call it, such as my-algorithm")
+    one.add_argument("--here", action="store_true", help="write the file, a test and a scenario into this folder only")
 
 
 def execute(arguments: Namespace) -> int:
     """Carry out the command; returns the exit code."""
     from testbed.checkout import PROJECT
 
+    if arguments.here:
+        print(next_steps_here(new_algorithm_here(arguments.name, Path.cwd())), end="")
+        return 0
     written = new_algorithm(arguments.name, PROJECT)
     print(next_steps(written, arguments.name, PROJECT), end="")
     return 0
@@ -51,6 +58,7 @@ SKELETON = {  # the classes that the templates import or define
         "Initial",
         "Message",
         "Output",
+        "Path",
         "Request",
         "Send",
         "Stage",
@@ -59,7 +67,7 @@ SKELETON = {  # the classes that the templates import or define
     ),
     *("Any", "ClassVar", "Random", "Self"),
 }
-REGISTRY = "agents/registry.py"
+REGISTRY, TABLE = "agents/registry.py", "OWN"
 FOLDERS = ("agents", "tests/agents", "scenarios/smoke")
 
 
@@ -74,10 +82,9 @@ class Names:
 
 @dataclass(frozen=True)
 class Registry:
-    """The text of agents/registry.py, and its parsed imports and algorithms."""
+    """The text of agents/registry.py, and its parsed table of algorithms."""
 
     text: str
-    imports: list[ast.ImportFrom]
     algorithms: ast.Dict
 
     @property
@@ -87,8 +94,9 @@ class Registry:
 
     @property
     def classes(self) -> set[str]:
-        """The names that it imports."""
-        return {alias.asname or alias.name for line in self.imports for alias in line.names}
+        """The names of their classes."""
+        places = [str(place.value) for place in self.algorithms.values if isinstance(place, ast.Constant)]
+        return {place.partition(":")[2] for place in places}
 
 
 def new_algorithm(name: str, project: Path) -> list[Path]:
@@ -113,7 +121,7 @@ def next_steps(written: list[Path], name: str, project: Path) -> str:
         "the algorithm: a skeleton that works, to be replaced by your paper",
         "its tests, one per claim or figure",
         "a smoke scenario",
-        "one more line, and its import",
+        "one more line",
     )
     width = max(len(str(file)) for file in written)
     wrote = "\n".join(f"  {file!s:{width}}  {purpose}" for file, purpose in zip(written, purposes, strict=True))
@@ -125,6 +133,43 @@ next, in that folder:
   ./setup.sh test {test}
   ./setup.sh test tests/agents/test_contract.py -k {name}
   ./setup.sh testbed smoke {smoke}
+"""
+
+
+def new_algorithm_here(name: str, folder: Path) -> list[Path]:
+    """Start an algorithm in any folder; returns the files written, relative to it."""
+    from agents.registry import ALGORITHMS
+
+    names = parse_name(name)
+    if name in ALGORITHMS:
+        raise InputError(f"algorithm name: found {name!r}, which is an algorithm already")
+    module = names.module
+    if importlib.util.find_spec(module) is not None and not os.path.lexists(folder / f"{module}.py"):
+        raise InputError(f"algorithm name: found {name!r}, but {module}.py would hide the Python module {module}")
+    files = {
+        f"{module}.py": _render("algorithm.py.tmpl", names),
+        f"test_{module}.py": _render("test_here.py.tmpl", names),
+        f"{name}.yaml": _render("here.yaml.tmpl", names),
+    }
+    _refuse_existing_files(names, files, folder)
+    _write(files, folder)
+    return [*map(Path, files)]
+
+
+def next_steps_here(written: list[Path]) -> str:
+    """The same for an algorithm in a folder of its own."""
+    algorithm, test, scenario = written
+    width = max(len(str(file)) for file in written)
+    return f"""\
+written:
+  {algorithm!s:{width}}  the algorithm: a skeleton that works, to be replaced by your paper
+  {test!s:{width}}  its tests
+  {scenario!s:{width}}  a scenario that runs it
+
+next:
+  testbed run {scenario}
+  testbed check {algorithm}
+  python -m pytest {test}
 """
 
 
@@ -153,6 +198,10 @@ def _refuse_existing(names: Names, registry: Registry, files: dict[str, str], pr
         raise InputError(f"algorithm name: found {names.name!r}, which is in {REGISTRY} already")
     if names.class_name in registry.classes:
         raise InputError(f"algorithm name: found {names.name!r}, but {REGISTRY} has a {names.class_name} already")
+    _refuse_existing_files(names, files, project)
+
+
+def _refuse_existing_files(names: Names, files: dict[str, str], project: Path) -> None:
     for file in files:
         if os.path.lexists(project / file):
             raise InputError(f"algorithm name: found {names.name!r}, but there is {file} already")
@@ -172,19 +221,27 @@ def _new_files(names: Names) -> dict[str, str]:
 def _render(template: str, names: Names) -> str:
     text = (resources.files("testbed.cli") / "templates" / template).read_text(encoding="utf-8")
     return Template(text).substitute(
-        name=names.name, class_name=names.class_name, imports="\n".join(_test_imports(names))
+        name=names.name,
+        module=names.module,
+        class_name=names.class_name,
+        imports="\n".join(_test_imports(names)),
+        taken=_taken(names),
     )
 
 
 def _test_imports(names: Names) -> list[str]:
     """The imports of the test that depend on the name, sorted as ruff does."""
-    taken = sorted((names.class_name, "Initial", "Request", "Token"), key=_member_order)
     modules = {
         "agents.contract": "ONE_UNIT, Status",
         "agents.outputs": "Enter, Output, Send",
-        f"agents.{names.module}": ", ".join(taken),
+        f"agents.{names.module}": _taken(names),
     }
     return [f"from {module} import {modules[module]}" for module in sorted(modules, key=_natural)]
+
+
+def _taken(names: Names) -> str:
+    """What the test imports from the algorithm."""
+    return ", ".join(sorted((names.class_name, "Initial", "Request", "Token"), key=_member_order))
 
 
 def _member_order(name: str) -> tuple[bool, list[int | str]]:
@@ -233,7 +290,7 @@ def _remove(files: list[str], project: Path) -> None:
 def _read_registry(project: Path) -> Registry:
     path = project / REGISTRY
     if not all((project / folder).is_dir() for folder in FOLDERS) or not path.is_file():
-        raise InputError(f"{project}: not a checkout of the project, so there is nowhere to write an algorithm")
+        raise InputError(f"{project}: not a checkout of the project; `--here` writes the algorithm into this folder")
     if not os.access(path, os.W_OK):
         raise InputError(f"{path}: cannot be written")
     text = path.read_text(encoding="utf-8")
@@ -241,27 +298,23 @@ def _read_registry(project: Path) -> Registry:
         body = ast.parse(text).body
     except SyntaxError as error:
         raise InputError(f"{path}:{error.lineno}: {error.msg}") from None
-    imports = [line for line in body if isinstance(line, ast.ImportFrom)]
     literals = [
         line.value
         for line in body
         if isinstance(line, ast.AnnAssign)
-        and ast.unparse(line.target) == "ALGORITHMS"
+        and ast.unparse(line.target) == TABLE
         and isinstance(line.value, ast.Dict)
         and text.splitlines()[(line.end_lineno or 0) - 1] == "}"
     ]
-    if len(literals) != 1 or not imports:
-        raise InputError(f"{path}: found no literal ALGORITHMS, one algorithm a line, to add one to")
-    return Registry(text, imports, literals[0])
+    if len(literals) != 1:
+        raise InputError(f"{path}: found no literal {TABLE}, one algorithm a line, to add one to")
+    return Registry(text, literals[0])
 
 
 def _with_algorithm(registry: Registry, names: Names) -> str:
-    """The registry with one more line, and the import at the place that ruff expects."""
+    """The registry with one more line."""
     lines = registry.text.splitlines()
     assert registry.algorithms.end_lineno is not None, "parsed from text"
-    lines.insert(registry.algorithms.end_lineno - 1, f'    "{names.name}": {names.class_name},')
-    module = f"agents.{names.module}"
-    before = [line for line in registry.imports if _natural(line.module or "") < _natural(module)]
-    place = max((line.end_lineno or 0 for line in before), default=registry.imports[0].lineno - 1)
-    lines.insert(place, f"from {module} import {names.class_name}")
+    line = f'    "{names.name}": "agents.{names.module}:{names.class_name}",'
+    lines.insert(registry.algorithms.end_lineno - 1, line)
     return "\n".join(lines) + "\n"

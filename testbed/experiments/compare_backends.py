@@ -26,7 +26,7 @@ from testbed.experiments.variants import Variant, name_variants, parse_names, re
 from testbed.progress import Report
 from testbed.scenario import yaml_reader
 from testbed.scenario.links import IdealChoice
-from testbed.scenario.loader import build, loads
+from testbed.scenario.loader import Note, build, loads, no_note
 from testbed.scenario.schema import Scenario
 
 
@@ -51,14 +51,14 @@ class Subject:
     paced_by_links: bool
 
     @classmethod
-    def load(cls, path: Path, overrides: list[str] | None = None) -> Subject:
+    def load(cls, path: Path, overrides: list[str] | None = None, note: Note = no_note) -> Subject:
         """Read a scenario file, as `testbed.scenario.loader.load` does."""
-        return cls.build(yaml_reader.read(path), overrides)
+        return cls.build(yaml_reader.read(path), overrides, note)
 
     @classmethod
-    def build(cls, document: yaml_reader.Document, overrides: list[str] | None = None) -> Subject:
+    def build(cls, document: yaml_reader.Document, overrides: list[str] | None = None, note: Note = no_note) -> Subject:
         """Check a document, and whether it sets `raise_interval` itself."""
-        scenario = build(document, overrides)
+        scenario = build(document, overrides, note)
         algorithm = document.data["algorithm"]
         found = algorithm.get("raise_interval") if isinstance(algorithm, dict) else None
         return cls(scenario, found is None or (found == 0 and isinstance(scenario.links, IdealChoice)))
@@ -146,6 +146,11 @@ class BackendComparison:
         """A line for every check that failed, and for every repetition that was lost."""
         return [line for one in self.results for line in one.result.failures()]
 
+    @property
+    def inconclusive(self) -> list[str]:
+        """A line for every check of which the runs show nothing."""
+        return [line for one in self.results for line in one.result.inconclusive()]
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
@@ -167,7 +172,7 @@ class BackendComparison:
         notes = "".join(f"{line}\n" for line in self.notes)
         directories = [(one.result.name, one.result.run_directory) for one in self.results]
         logs = "".join(f"{name}: {directory}\n" for name, directory in directories if directory is not None)
-        parts.append(f"{notes}{logs}{closing_lines(self.failures, self.out)}")
+        parts.append(f"{notes}{logs}{closing_lines([*self.failures, *self.inconclusive], self.out)}")
         return "\n".join(parts)
 
     def write(self) -> None:
@@ -201,7 +206,7 @@ def compare_backends(
     subject: Subject, variants: Sequence[Variant], backends: Sequence[str], out: Path, report: Report
 ) -> BackendComparison:
     """Run every variant, or only the algorithm of the scenario, in every column of the backends."""
-    own = Variant(subject.scenario.algorithm.name)
+    own = Variant.of(subject.scenario.algorithm)
     named = name_variants(variants or [own], subject.scenario, ("raise_interval",) if subject.paced_by_links else ())
     columns, notes = subject.columns(backends)
     cells = [(variant, column, subject.point(column, variant)) for variant in named.variants for column in columns]

@@ -1,6 +1,7 @@
 """Variants: an algorithm with keys of its own, to be run on a scenario beside others.
 
-A variant is written as the value of an option, `krl k=5`, or as an item of a list in a file, `{name: krl, k: 5}`. It
+A variant is written as the value of an option, `krl k=5`, or as an item of a list in a file, `{name: krl, k: 5}`. An
+algorithm that is in a file has the key `file`; one that the scenario itself has in a file, only its name. A variant
 starts from a scenario: its algorithm keeps those of the scenario's parameters that it knows, and then its own keys
 apply. It is named by what differs: its algorithm, and the parameters in which the variants of this algorithm differ.
 """
@@ -12,13 +13,17 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
+from agents.contract import Agent
 from agents.registry import ALGORITHMS
 from testbed.errors import InputError, ScenarioError
 from testbed.experiments.grid import Point
 from testbed.input_errors import KeyPath, nearest, shown
 from testbed.scenario import yaml_reader
+from testbed.scenario.algorithm import AlgorithmChoice, parameter_types
+from testbed.scenario.algorithm_class import AlgorithmError, find_algorithm
+from testbed.scenario.algorithm_file import load_algorithm_file
 from testbed.scenario.loader import build
 from testbed.scenario.schema import Scenario
 from testbed.scenario.yaml_reader import Document
@@ -46,6 +51,11 @@ class Variant:
     lines: dict[KeyPath, int] = field(default_factory=dict)
     """In a file, the lines of its keys, by their paths in a scenario."""
 
+    @classmethod
+    def of(cls, choice: AlgorithmChoice) -> Variant:
+        """The algorithm of a scenario, as the scenario runs it."""
+        return cls(choice.name, {} if choice.file is None else {"file": choice.file})
+
     @property
     def name(self) -> str:
         """What tables and messages call it."""
@@ -53,8 +63,12 @@ class Variant:
 
     def applied_to(self, scenario: Scenario) -> Scenario:
         """The scenario as this variant runs it."""
-        data, known = scenario.model_dump(), _declared(self.algorithm)
-        given = _declared(scenario.algorithm.name)  # of the same name and type; else it means something else
+        try:
+            known = parameter_types(_agent(self.algorithm, self.keys.get("file")))
+        except AlgorithmError as error:
+            raise self.refused(str(error), "") from None
+        data = scenario.model_dump()
+        given = parameter_types(scenario.algorithm.agent)  # of the same name and type; else it means something else
         inherited = {key: data["algorithm"][key] for key in given if given[key] == known.get(key)}
         data["algorithm"] = {"name": self.algorithm, **inherited}
         for key, value in self.keys.items():
@@ -72,11 +86,9 @@ class Variant:
         return ScenarioError(self.source, self.lines.get(()), "", found, allowed)
 
 
-def _declared(algorithm: str) -> dict[str, Any]:
-    """The types of an algorithm's parameters, in the order in which they are declared."""
-    declared = ALGORITHMS[algorithm].parameters
-    hints = get_type_hints(declared)
-    return {one.name: hints[one.name] for one in dataclasses.fields(declared)}
+def _agent(algorithm: str, file: str | None) -> type[Agent]:
+    """The class of an algorithm: of that file, or a registered one."""
+    return find_algorithm(algorithm) if file is None else load_algorithm_file(file).agent(algorithm)
 
 
 # -- named by what differs --------------------------------------------------------------------------------------------
@@ -131,7 +143,12 @@ def _name(scenario: Scenario, scenarios: Sequence[Scenario], unset: Collection[s
 
     An algorithm that is a reconstruction is called so.
     """
-    alike = [other.algorithm.parameters for other in scenarios if other.algorithm.name == scenario.algorithm.name]
+    chosen = scenario.algorithm
+    alike = [
+        other.algorithm.parameters
+        for other in scenarios
+        if (other.algorithm.name, other.algorithm.file) == (chosen.name, chosen.file)
+    ]
     own = {key: value for key, value in dataclasses.asdict(scenario.algorithm.parameters).items() if key not in unset}
     different = {key: value for key, value in own.items() if any(getattr(other, key) != value for other in alike)}
     reconstructed = ["(reconstruction)"] if scenario.algorithm.agent.is_reconstruction else []
@@ -167,17 +184,34 @@ def parse_names(option: str, text: str, known: Iterable[str], allowed: str) -> l
     return names
 
 
-def parse_algorithms(text: str) -> list[Variant]:
-    """The value of `--algorithms`, as variants with no keys of their own."""
+def parse_algorithms(text: str, own: AlgorithmChoice | None = None) -> list[Variant]:
+    """The value of `--algorithms`, as variants with no keys of their own; an item that ends in .py is a file.
+
+    `own` is the algorithm of the scenario. If it is in a file, its name is known too.
+    """
     if text.strip() == ALL:
-        return [Variant(name, is_optional=True) for name in ALGORITHMS]
+        return [*_own_variants(own), *(Variant(name, is_optional=True) for name in ALGORITHMS)]
     allowed = f"one or more different algorithms, as in rl,raymond-tree, or {ALL}"
-    names = parse_names("--algorithms", text, ALGORITHMS, allowed)
-    return [Variant(name, source=f"--algorithms {name}") for name in names]
+    items = [item.strip() for item in text.split(",") if item.strip()]
+    in_files = {item: _in_file(item) for item in items if item.endswith(".py")}
+    in_files |= {one.algorithm: [one] for one in _own_variants(own)}
+    parse_names("--algorithms", text, [*in_files, *ALGORITHMS], allowed)
+    return [one for item in items for one in in_files.get(item) or [Variant(item, source=f"--algorithms {item}")]]
 
 
-def parse_variant(text: str) -> Variant:
-    """The value of `--variant`: a name, then key=value pairs."""
+def _own_variants(own: AlgorithmChoice | None) -> list[Variant]:
+    """The scenario's own algorithm, if it is in a file."""
+    return [] if own is None or own.file is None else [Variant.of(own)]
+
+
+def _in_file(item: str) -> list[Variant]:
+    """The algorithms in a file."""
+    file = load_algorithm_file(item)
+    return [Variant(name, {"file": str(file.path)}, source=f"--algorithms {item}") for name in file.names]
+
+
+def parse_variant(text: str, own: AlgorithmChoice | None = None) -> Variant:
+    """The value of `--variant`: a name, then key=value pairs. A relative path starts from the current folder."""
     source = f"--variant {text!r}"
     name, *pairs = text.split() or [""]
     item = {"name": name}
@@ -191,10 +225,10 @@ def parse_variant(text: str) -> Variant:
             item[key] = yaml_reader.parse(value, source).data
         except ScenarioError as error:
             raise dataclasses.replace(error, line=None, key=key) from None  # an option has only one line
-    return _read_item(Document(source, item), (), item)
+    return _read_item(Document(source, item), (), item, Path(), own)
 
 
-def load_variants(path: Path) -> list[Variant]:
+def load_variants(path: Path, own: AlgorithmChoice | None = None) -> list[Variant]:
     """The variants in a file that has nothing else in it."""
     document = yaml_reader.read(path)
     if not isinstance(document.data, dict):
@@ -204,19 +238,23 @@ def load_variants(path: Path) -> list[Variant]:
         if key != LIST:
             line = document.lines[key,]
             raise ScenarioError(document.file, line, key, "unknown key", LIST, nearest(key, [LIST]))
-    return read_variants(document)
+    return read_variants(document, own=own)
 
 
-def read_variants(document: Document, key: str = LIST) -> list[Variant]:
-    """The variants in a list of a document, which is a mapping; an item is a name, or a mapping of a name and keys."""
+def read_variants(document: Document, key: str = LIST, own: AlgorithmChoice | None = None) -> list[Variant]:
+    """The variants in a list of a document, which is a mapping; an item is a name, or a mapping of a name and keys.
+
+    A relative path starts from the folder of the document.
+    """
     items = document.data.get(key)
     if not isinstance(items, list) or not items:
         found = "nothing" if items is None else shown(items)
         raise ScenarioError(document.file, document.lines.get((key,)), key, found, "a list of algorithms")
-    return [_read_item(document, (key, index), item) for index, item in enumerate(items)]
+    folder = Path(document.file).parent
+    return [_read_item(document, (key, index), item, folder, own) for index, item in enumerate(items)]
 
 
-def _read_item(document: Document, path: KeyPath, item: Any) -> Variant:
+def _read_item(document: Document, path: KeyPath, item: Any, folder: Path, own: AlgorithmChoice | None) -> Variant:
     """One variant. Its keys are checked here, and their values when it is applied to a scenario."""
 
     def wrong(key: str, found: str, allowed: str, meant: str | None = None) -> ScenarioError:
@@ -227,11 +265,22 @@ def _read_item(document: Document, path: KeyPath, item: Any) -> Variant:
         item = {"name": item}
     if not isinstance(item, dict):
         raise wrong("", shown(item), "a name, or {name: ..., and its keys}")
-    name = item.get("name")
-    if not isinstance(name, str) or name not in ALGORITHMS:
+    name, file = item.get("name"), item.get("file")
+    if file is None and own is not None and name == own.name:
+        file = own.file
+    if file is None and (not isinstance(name, str) or name not in ALGORITHMS):
         found = "nothing" if name is None else shown(name)
         raise wrong("name", found, f"one of {', '.join(ALGORITHMS)}", nearest(name, list(ALGORITHMS)))
-    known = ["name", *_declared(name), *SCENARIO_KEYS, "label"]
+    if not isinstance(name, str) or not isinstance(file, str | None):
+        key, value = ("file", file) if isinstance(name, str) else ("name", name)
+        raise wrong(key, "nothing" if value is None else shown(value), "text")
+    if file is not None:
+        item = {**item, "file": str((folder / file).absolute())}
+    try:
+        declared = parameter_types(_agent(name, item.get("file")))
+    except AlgorithmError as error:
+        raise wrong("name" if file is None else "file", str(error), "") from None
+    known = ["name", *(["file"] if file is not None else []), *declared, *SCENARIO_KEYS, "label"]
     for key in item:
         if key not in known:
             raise wrong(key, "unknown key", f"one of {', '.join(known)}", nearest(key, known))

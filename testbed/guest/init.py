@@ -33,9 +33,11 @@ WARM = (
     "testbed.backends.hwsim.radios", "testbed.backends.hwsim.routing", "testbed.backends.hwsim.self_test",
     "testbed.backends.hwsim.transport", "testbed.backends.hwsim.netlink_control", "testbed.backends.stations.__main__",
     "testbed.backends.stations.orchestrator", "asyncio", "testbed.backends.sim.simulation",
-    "testbed.backends.mininet_wifi.network", "mn_wifi.net", "mn_wifi.cli",
+    "testbed.backends.mininet_wifi.network", "mn_wifi.net", "mn_wifi.cli", "agents.registry",
 )  # fmt: skip
 """What `testbed run` imports on virtual radios, in this order. A module that is not installed is left out."""
+ALGORITHMS = "agents.registry"
+"""One of these. It names the modules of the algorithms, which are imported last."""
 _RNDRESEEDCRNG = 0x5207  # linux/random.h
 _CANNOT_RUN, _NOT_FOUND = 126, 127  # the shell's exit codes
 
@@ -192,10 +194,13 @@ class Init:
         """Import what commands will need, until all is imported or `is_enough` says so."""
         gc.disable()  # imports leave no garbage
         while self._cold and not is_enough():
+            name = self._cold.pop(0)
             try:
-                importlib.import_module(self._cold.pop(0))
+                module = importlib.import_module(name)
             except ImportError:
                 continue
+            if name == ALGORITHMS:
+                self._cold += {place.partition(":")[0] for place in module.OWN.values()}
         if not self._cold:
             gc.freeze()  # children share these pages as long as no process writes to them
         gc.enable()
@@ -265,6 +270,8 @@ def is_for_us(argv: list[str]) -> bool:
 def _carry_out(argv: list[str]) -> int:
     """Do what a new interpreter would do, in one that has imported most of what the command needs."""
     os.closerange(3, 100)
+    asked = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path += [folder for folder in asked if folder and folder not in sys.path]
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.stdin = os.fdopen(0, closefd=False)
     sys.stdout = os.fdopen(1, "w", buffering=1, closefd=False)  # line by line, as a user may watch

@@ -100,6 +100,7 @@ def member_class(algorithm: type[Agent]) -> type[ClusterMember]:
         "needs",
         "shares",
         "assumes_connected",
+        "survives",
         "never_rests",
         "is_reconstruction",
         "messages",

@@ -7,7 +7,6 @@ from math import dist
 from typing import TYPE_CHECKING
 
 from agents.contract import Needs, Shares
-from agents.registry import ALGORITHMS
 from testbed.backends.registry import find_backend
 from testbed.backends.rules import first_refusal
 from testbed.durations import to_ticks
@@ -19,9 +18,16 @@ from testbed.mobility.replay import TraceReplay
 from testbed.mobility.static import Static
 from testbed.radio.altitude import trouble_with_heights
 from testbed.randomness import Streams
+from testbed.scenario.algorithm_class import usable_algorithms
 from testbed.scenario.faults import FaultSection
 from testbed.scenario.links import IdealChoice
-from testbed.scenario.topology import ExplicitTopology, GeometricTopology, RandomTopology
+from testbed.scenario.topology import (
+    MAX_LINKS,
+    CompleteTopology,
+    ExplicitTopology,
+    GeometricTopology,
+    RandomTopology,
+)
 
 if TYPE_CHECKING:
     from testbed.scenario.schema import Scenario
@@ -40,6 +46,7 @@ def check(scenario: Scenario) -> None:
     _check_topology(scenario)
     _check_geometry(scenario)
     _check_backend(scenario)
+    _check_size(scenario)
     for index, fault in enumerate(scenario.faults):
         _check_fault(scenario, fault, f"faults.{index}")
 
@@ -141,7 +148,7 @@ def _check_neighbourhoods(scenario: Scenario) -> None:
     if places and churn is not None:
         raise found_instead("both neighbourhoods and churn", "one of them", key="churn")
     if (places or churn is not None) and not needs_groups:
-        able = ", ".join(name for name, agent in ALGORITHMS.items() if agent.needs is Needs.GROUPS)
+        able = ", ".join(name for name, agent in usable_algorithms().items() if agent.needs is Needs.GROUPS)
         raise found_instead(choice.name, f"an algorithm that runs in neighbourhoods: {able}", key=key)
     if not needs_groups:
         if scenario.notice is not None:
@@ -181,9 +188,9 @@ def _check_places(scenario: Scenario) -> None:
 
 def _check_topology(scenario: Scenario) -> None:
     topology, n = scenario.topology, scenario.nodes
-    if isinstance(topology, RandomTopology) and topology.links(n) < n - 1:
+    if isinstance(topology, RandomTopology) and topology.link_count(n) < n - 1:
         least = 2 / n if n > 1 else 1
-        found = f"{topology.connectivity:g}, which gives {topology.links(n)} links"
+        found = f"{topology.connectivity:g}, which gives {topology.link_count(n)} links"
         allowed = f"at least {least:.4g}: {n} nodes are connected by no fewer than {n - 1} links"
         raise found_instead(found, allowed, key="topology.connectivity")
     if isinstance(topology, ExplicitTopology):
@@ -193,6 +200,16 @@ def _check_topology(scenario: Scenario) -> None:
                 allowed = f"two different nodes of 0..{n - 1}, each pair once"
                 raise found_instead(f"{[a, b]}", allowed, key=f"topology.links.{index}")
             seen.add(frozenset((a, b)))
+
+
+def _check_size(scenario: Scenario) -> None:
+    """Links that are known in advance must fit into memory. Those of geometric networks depend on where nodes go."""
+    topology, nodes = scenario.topology, scenario.nodes
+    links = 0 if isinstance(topology, GeometricTopology) else topology.link_count(nodes)
+    if links > MAX_LINKS:
+        allowed = f"at most {MAX_LINKS} links: each of them takes about a kilobyte of memory"
+        key = "nodes" if isinstance(topology, CompleteTopology) else "topology"
+        raise found_instead(f"{nodes} nodes with {links} links", allowed, key=key)
 
 
 def _check_geometry(scenario: Scenario) -> None:

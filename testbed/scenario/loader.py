@@ -5,23 +5,32 @@ Any error in a file is raised as a `ScenarioError`, which names the file, the li
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from agents.registry import ALGORITHMS
 from testbed.errors import ScenarioError
 from testbed.files import copy_with_hash
 from testbed.input_errors import KeyPath, allowed_by, nearest, shown
 from testbed.scenario import yaml_reader
-from testbed.scenario.overrides import KINDS, apply_override
+from testbed.scenario.overrides import KINDS, apply_overrides
 from testbed.scenario.schema import Scenario
 from testbed.scenario.yaml_reader import Document
 
+Note = Callable[[str], None]
+"""Takes a line on what overrides have changed besides the keys that they name."""
 
-def load(path: Path, overrides: list[str] | None = None) -> Scenario:
+
+def no_note(line: str) -> None:
+    """Drop the line: for callers that show no lines."""
+
+
+def load(path: Path, overrides: list[str] | None = None, note: Note = no_note) -> Scenario:
     """Read a scenario file with `key=value` overrides applied."""
-    return build(yaml_reader.read(path), overrides)
+    return build(yaml_reader.read(path), overrides, note)
 
 
 def loads(text: str, overrides: list[str] | None = None, name: str = "scenario") -> Scenario:
@@ -29,36 +38,51 @@ def loads(text: str, overrides: list[str] | None = None, name: str = "scenario")
     return build(yaml_reader.parse(text, name), overrides)
 
 
-def build(document: Document, overrides: list[str] | None = None) -> Scenario:
+def build(document: Document, overrides: list[str] | None = None, note: Note = no_note) -> Scenario:
     """Check a document and turn it into a scenario."""
     if document.data is None:
         raise ScenarioError(document.file, None, "", "nothing in the file", "a mapping of keys")
     if not isinstance(document.data, dict):
         found = "a list" if isinstance(document.data, list) else shown(document.data)
         raise ScenarioError(document.file, 1, "", found, "a mapping of keys")
-    _locate_trace(document)
-    origins = {apply_override(document.data, override): override for override in overrides or []}
+    _locate_files(document.data, Path(document.file).parent)
+    applied = apply_overrides(document.data, overrides or [])
+    _locate_files(document.data, Path())
     try:
-        return Scenario.model_validate(document.data)
+        scenario = Scenario.model_validate(document.data)
     except ValidationError as error:
-        raise explain(error, document, origins) from None
+        raise explain(error, document, applied.origins) from None
+    for line in applied.notes:
+        note(line)
+    return scenario
 
 
 def write_scenario(scenario: Scenario, folder: Path) -> dict[str, Any]:
-    """Write a scenario and its trace into a folder, so that it can be run from there; returns the trace's hash."""
-    trace, hashes = scenario.trace_file, {}
+    """Write a scenario and the files that it names into a folder, so that it can be run from there.
+
+    Returns, for the record, the hashes of these files, or which distribution the algorithm comes from.
+    """
+    trace, choice, record = scenario.trace_file, scenario.algorithm, {}
     if trace is not None:
-        hashes = {"traces": {trace.name: copy_with_hash(trace, folder / trace.name)}}
+        record["traces"] = {trace.name: copy_with_hash(trace, folder / trace.name)}
         scenario = scenario.with_trace_file(trace.name)
+    if choice.loaded is not None:
+        copy = folder / choice.loaded.path.name
+        copy.write_bytes(choice.loaded.source)
+        record["algorithm"] = {copy.name: choice.loaded.digest}
+        scenario = scenario.with_algorithm_file(copy.name)
+    elif (installed := ALGORITHMS.installed(choice.name)) is not None:
+        record["algorithm"] = {installed.place: str(installed)}
     (folder / "scenario.yaml").write_text(scenario.to_yaml(), encoding="utf-8")
-    return hashes
+    return record
 
 
-def _locate_trace(document: Document) -> None:
-    """A relative path of a trace starts from the folder of the scenario that names it."""
-    mobility = document.data.get("mobility")
-    if isinstance(mobility, dict) and isinstance(mobility.get("file"), str):
-        mobility["file"] = str((Path(document.file).parent / mobility["file"]).absolute())
+def _locate_files(data: dict[str, Any], folder: Path) -> None:
+    """A relative path starts from the folder of the scenario that names it; in an override, from the current folder."""
+    for key in ("algorithm", "mobility"):
+        section = data.get(key)
+        if isinstance(section, dict) and isinstance(section.get("file"), str):
+            section["file"] = str((folder / section["file"]).absolute())
 
 
 def explain(error: ValidationError, document: Document, origins: dict[KeyPath, str]) -> ScenarioError:

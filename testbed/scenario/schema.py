@@ -6,16 +6,13 @@ running that again gives the same run.
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainSerializer, PlainValidator, model_validator
 from pydantic_core import PydanticCustomError
 
-from agents.contract import Parameters
-from agents.makki import MakkiParameters
-from agents.pacing import PacedParameters
-from agents.registry import ALGORITHMS
 from analysis.events import LEVELS
 from testbed.backends.registry import BACKENDS, find_backend
 from testbed.durations import MAX_UNITS, parse_duration
@@ -25,7 +22,7 @@ from testbed.mobility.registry import Mobility, Placement
 from testbed.mobility.replay import TraceReplay
 from testbed.radio.radio import Radio
 from testbed.scenario import consistency, yaml_reader
-from testbed.scenario.algorithm import Algorithm
+from testbed.scenario.algorithm import Algorithm, chosen_class
 from testbed.scenario.expect import Expect
 from testbed.scenario.faults import FaultSection
 from testbed.scenario.links import IdealChoice, LinkChoice
@@ -44,12 +41,17 @@ def _parse_backend(value: Any) -> str:
 BackendName = Annotated[str, PlainValidator(_parse_backend)]
 
 
-def _chosen_algorithm(data: Any, parameters: type[Parameters]) -> dict[str, Any] | None:
-    """The algorithm that unchecked data choose, as a mapping, if it has parameters of this class."""
+PACED, COLLECTING = "agents.pacing.PacedParameters", "agents.makki.MakkiParameters"
+"""Parameters with a default that depends on the scenario; by name, so that no algorithm is imported needlessly."""
+
+
+def _chosen_algorithm(data: Any, parameters: str) -> dict[str, Any] | None:
+    """The algorithm that unchecked data choose, as a mapping, if it has parameters of the class of this name."""
     chosen = data.get("algorithm") if isinstance(data, dict) else None
-    chosen = {"name": chosen} if isinstance(chosen, str) else chosen
-    agent = ALGORITHMS.get(str(chosen.get("name"))) if isinstance(chosen, dict) else None
-    return chosen if agent is not None and issubclass(agent.parameters, parameters) else None
+    agent = chosen_class(chosen)
+    if agent is None or parameters not in [f"{kind.__module__}.{kind.__name__}" for kind in agent.parameters.__mro__]:
+        return None
+    return {"name": chosen} if isinstance(chosen, str) else chosen
 
 
 class Scenario(Section):
@@ -90,6 +92,8 @@ class Scenario(Section):
     """How long a request may have been pending when requests stop."""
     grace: Units | None = None
     """How long a request must have waited before an entry ahead of it counts apart; None for two mean CS times."""
+    handler_limit: Annotated[float, Field(gt=0, le=1e6)] = 10.0
+    """Seconds of processor time that one handler of an agent may take."""
     seed: Annotated[int, Field(ge=0)] = 1
     repeat: Annotated[int, Field(ge=1, le=10_000)] = 1
     trace: Literal[LEVELS] = "cs"  # type: ignore[valid-type]
@@ -122,7 +126,7 @@ class Scenario(Section):
     def _pace_over_radio(cls, data: Any) -> Any:
         """By default, over radio links heights are raised at most once per hello interval."""
         links = data.get("links") if isinstance(data, dict) else None
-        chosen = _chosen_algorithm(data, PacedParameters)
+        chosen = _chosen_algorithm(data, PACED)
         is_radio = "radio" in (links, links.get("kind") if isinstance(links, dict) else None)
         if not is_radio or chosen is None or "raise_interval" in chosen:
             return data
@@ -135,7 +139,7 @@ class Scenario(Section):
     @classmethod
     def _collect_for_a_round_trip(cls, data: Any) -> Any:
         """By default, Makki's algorithm collects requests for the time of a message and its answer in transit."""
-        chosen = _chosen_algorithm(data, MakkiParameters)
+        chosen = _chosen_algorithm(data, COLLECTING)
         delays = data.get("delays") if isinstance(data, dict) else None
         if chosen is None or "window" in chosen or not isinstance(delays, dict) or "hop" not in delays:
             return data
@@ -187,6 +191,10 @@ class Scenario(Section):
         """The same scenario with another name for the trace."""
         assert isinstance(self.mobility, TraceReplay)
         return self.model_copy(update={"mobility": self.mobility.model_copy(update={"file": name})})
+
+    def with_algorithm_file(self, name: str) -> Scenario:
+        """The same scenario with another name for the file of its algorithm."""
+        return self.model_copy(update={"algorithm": dataclasses.replace(self.algorithm, file=name)})
 
     def to_yaml(self) -> str:
         """The scenario with every default written out."""

@@ -10,6 +10,8 @@ from testbed.durations import MAX_UNITS
 from testbed.section import KindAlone, Section
 
 Node = Annotated[int, Field(ge=0)]
+MAX_LINKS = 2_000_000
+"""Of a network: a link takes about 900 bytes in every repetition that runs, in the network and in the agents."""
 
 
 class RandomTopology(Section):
@@ -25,7 +27,7 @@ class RandomTopology(Section):
     max_lag: Annotated[float, Field(ge=0, le=MAX_UNITS)] | None = None
     """How long an ideal link is kept for messages in transit, in time units; None for as long as it takes."""
 
-    def links(self, nodes: int) -> int:
+    def link_count(self, nodes: int) -> int:
         """How many links the graph has."""
         return round(self.connectivity * nodes * (nodes - 1) / 2)
 
@@ -35,12 +37,20 @@ class CompleteTopology(Section):
 
     kind: Literal["complete"]
 
+    def link_count(self, nodes: int) -> int:
+        """How many links the graph has."""
+        return nodes * (nodes - 1) // 2
+
 
 class ExplicitTopology(Section):
     """The links by name."""
 
     kind: Literal["explicit"]
     links: list[Annotated[list[Node], Field(min_length=2, max_length=2)]]
+
+    def link_count(self, nodes: int) -> int:
+        """How many links the graph has."""
+        return len(self.links)
 
 
 class GeometricTopology(Section):
