@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from agents.contract import TICKS
 from analysis.batched import (
     ENTERED,
     EXITED,
@@ -18,8 +20,9 @@ from analysis.batched import (
     NoteListener,
     StepListener,
 )
-from analysis.check import Check
+from analysis.check import FAILED, INCONCLUSIVE, Check
 from analysis.checks import BATCHED_CHECKS, CHECKS
+from analysis.conservation import Conservation
 from analysis.demands import DemandMetrics
 from analysis.dispatch import Fan, defines, heeds
 from analysis.events import KINDS, LEVELS, Start
@@ -28,7 +31,13 @@ from analysis.listener import Listener, method_name
 from analysis.metrics import Metrics
 from analysis.neighbourhoods import NeighbourhoodMetrics, transmissions_per_entry
 from analysis.network import NetworkMetrics, frames_per_entry
+from analysis.progress import Progress
+from analysis.starvation import Starvation
+from analysis.timing import late
 from analysis.tokens import TokenMetrics
+
+MAY_BE_LATE = (Starvation.name, Progress.name)
+"""What may fail because the machine was too slow, and not the algorithm."""
 
 
 class Audit(Fan):
@@ -53,7 +62,17 @@ class Audit(Fan):
 
     def verdicts(self) -> dict[str, dict[str, Any]]:
         """What every check says."""
-        return {check.name: check.verdict().as_dict() for check in self._checks}
+        verdicts = {check.name: check.verdict().as_dict() for check in self._checks}
+        if late(verdicts):
+            for name in MAY_BE_LATE:
+                if name in verdicts and verdicts[name]["verdict"] == FAILED:
+                    verdicts[name] = {**verdicts[name], "verdict": INCONCLUSIVE}
+        return verdicts
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it has received the start of a run."""
+        return any(check.trace is not None for check in self._checks)
 
     def so_far(self) -> str:
         """For a progress line: how many entries there were, and which checks have failed."""
@@ -88,6 +107,8 @@ class BatchedAudit(EventAudit, BatchedListener):
 
     def __init__(self, *others: Listener) -> None:
         super().__init__(*others, checks=BATCHED_CHECKS)
+        (self._conservation,) = (one for one in self._checks if isinstance(one, Conservation))
+        self._compared_at = 0
         self._notes: list[Note] = []
         self._step_listeners = [one for one in self._judges if isinstance(one, StepListener)]
         self._move_listeners = [one for one in self._judges if isinstance(one, MoveListener)]
@@ -117,6 +138,12 @@ class BatchedAudit(EventAudit, BatchedListener):
         for note_listener in self._note_listeners:
             note_listener.take_notes(notes)
         notes.clear()
+
+    def compare(self, t: int, held: Sequence[tuple[int, int]]) -> None:
+        self.settle()
+        since, self._compared_at = self._compared_at, t
+        for node, by_messages, says in self._conservation.differences(held):
+            self.miscount(t, node, *by_messages, *says, f"a step after t={since / TICKS:g}")
 
     def metrics(self) -> dict[str, Any]:
         """What was measured."""

@@ -12,7 +12,7 @@ Everything that exists for speed in `analysis` is here, in `analysis.dispatch` a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from analysis.listener import Listener
@@ -41,6 +41,9 @@ class BatchedListener(Listener):
 
     def settle(self) -> None:
         """Take the notes so far. A backend calls it regularly, so that they do not pile up."""
+
+    def compare(self, t: int, held: Sequence[tuple[int, int]]) -> None:
+        """The units and tokens that every node says it holds now, to be compared with what it holds by its messages."""
 
 
 class StepListener(Listener):

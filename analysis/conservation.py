@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from analysis.batched import SENT, Move, MoveListener
@@ -35,6 +35,8 @@ NOTHING = Amount(0, 0)
 class Conservation(MoveListener, Check):
     """Units and tokens are neither made nor lost: all are held by a node or in one message in transit.
 
+    After every step of a node, what it says it holds is what it held, plus what it received, less what it sent.
+
     In a neighbourhood the token may also lie at the place, and may be made anew if it is lost: then no node and no
     place may have one, and a token that is still in transit from the same node must never arrive.
     """
@@ -55,7 +57,7 @@ class Conservation(MoveListener, Check):
         self.sent_in: dict[tuple[int, int, int], int | None] = {}  # the neighbourhoods of tokens in transit
         self.replaced: set[tuple[int, int, int]] = set()  # tokens in transit that were made anew
         self.made_anew = 0
-        self.taken_along = 0  # tokens of nodes that left with them
+        self.taken_along = 0  # tokens of nodes that left with them, or before they arrived
 
     def begin(self, start: Start) -> None:
         if start.shares == PERMISSIONS:
@@ -105,6 +107,28 @@ class Conservation(MoveListener, Check):
             self.held_units[node] += units
             self.held_tokens[node] += tokens
 
+    def differences(self, held: Sequence[tuple[int, int]]) -> list[tuple[int, Amount, Amount]]:
+        """The nodes that say they hold another amount than by their messages: both amounts."""
+        if self.not_applicable:
+            return []
+        by_messages = list(map(Amount, self.held_units, self.held_tokens))
+        return [
+            (node, had, Amount(*says))
+            for node, (had, says) in enumerate(zip(by_messages, held, strict=True))
+            if had != says
+        ]
+
+    def miscount(
+        self, t: int, node: int, units: int, tokens: int, said_units: int, said_tokens: int, event: str
+    ) -> None:
+        """A node has made or lost units in a step, unless it has just sent more than it held, which was reported."""
+        had, says = Amount(units, tokens), Amount(said_units, said_tokens)
+        if min(had) >= 0:
+            less = says.units < had.units or says.tokens < had.tokens
+            amount = Amount(abs(had.units - says.units), abs(had.tokens - says.tokens))
+            self.offend(t, node, f"node {node} {'loses' if less else 'makes'} {amount} in {event}: it now holds {says}")
+        self.held_units[node], self.held_tokens[node] = says
+
     def _differ(self, t: int, what: str, id: int, sender: int, carried: Amount) -> None:
         self.offend(t, sender, f"{what} of message {id} of node {sender}, which carries {carried}")
 
@@ -117,6 +141,7 @@ class Conservation(MoveListener, Check):
                 return  # it had arrived, and was counted as lost when its receiver crashed
             if carried != amount:
                 self.offend(t, node, f"message {id} of node {node} is lost but was not in transit with {amount}")
+            self.taken_along += tokens if why == "left" else 0
             if why not in INJECTED:
                 self.offend(t, node, f"node {node} loses {amount} to {peer}: {why} ({type} {id})")
             self.lost_amount = self.lost_amount.plus(amount)
@@ -205,5 +230,5 @@ class Conservation(MoveListener, Check):
             kept += f", {total.tokens - lost.tokens} of {total.tokens} tokens"
         kept += f", {in_words(moving)} of them on the way at the end" if moving != NOTHING else ""
         kept += f", {self.made_anew} lost and made anew" if self.made_anew else ""
-        how = "to injected faults" if not self.taken_along else "to faults and to nodes that left without notice"
+        how = "to injected faults" if not self.taken_along else "to faults and to nodes that left"
         return kept + (f", {in_words(lost)} lost {how}" if lost != NOTHING else "")

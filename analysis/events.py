@@ -52,6 +52,10 @@ class Start(NamedTuple):
     """The neighbourhood of every node, null for a node that is in none."""
     kept: Sequence[int] = ()
     """The units whose token lies at the place of each neighbourhood."""
+    patience: int = 0
+    """For how long a request may be pending, in ticks; 0 if that is not judged."""
+    real_time: bool = False
+    """Whether time is that of a clock, so that a machine can be too slow for the run."""
 
 
 KINDS: dict[str, tuple[str, tuple[str, ...]]] = {

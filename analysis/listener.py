@@ -148,8 +148,8 @@ class Listener:
 
     # Only on line, instead of every single message (see `analysis.batched`).
 
-    def sent(self, type: str, count: int, words: int, added_words: int) -> None:
-        """So many messages of a type were sent since the warmup."""
+    def sent(self, type: str, count: int, words: int, added_words: int, token_hops: int) -> None:
+        """So many messages of a type were sent since the warmup, and so many of them carried tokens."""
 
     def sent_cut_off(self, count: int) -> None:
         """So many messages were sent since the warmup by nodes that could reach no unit; `sent` does not count them."""

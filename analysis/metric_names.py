@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _SPREAD = ("mean", "p50", "p95", "max")
+_LONG_SPREAD = ("mean", "p50", "p95", "p99", "max")
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class MetricName:
 METRICS: dict[str, MetricName] = {
     "entries": MetricName("CS entries"),
     "waiting_time": MetricName("waiting time", _SPREAD),
+    "waiting_time_with_pending": MetricName("waiting time, with pending"),
+    "pending": MetricName("pending at the end"),
     "response_time": MetricName("response time", _SPREAD),
     "synchronization_delay": MetricName("synchronization delay", _SPREAD),
     "messages_per_cs": MetricName("messages per CS"),
@@ -59,7 +62,8 @@ METRICS: dict[str, MetricName] = {
     "air_bytes": MetricName("bytes on the air"),
     "components": MetricName("components"),
     "time_partitioned": MetricName("time partitioned (share)"),
-    "medium_lateness": MetricName("medium lateness (ms)", ("mean", "p50", "p95", "p99", "max")),
+    "medium_lateness": MetricName("medium lateness (ms)", _LONG_SPREAD),
+    "station_lateness": MetricName("station lateness (ms)", _LONG_SPREAD),
     "frames_per_cs": MetricName("frames per CS"),
     "bytes_per_cs": MetricName("bytes per CS"),
     "transmissions_per_cs": MetricName("transmissions per CS"),

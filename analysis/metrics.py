@@ -20,7 +20,9 @@ from analysis.metric_names import METRICS
 class Metrics(StepListener):
     """Listens to one repetition and summarises it.
 
-    Waiting time runs from request to entry, response time from request to exit. The synchronization delay is the gap
+    Waiting time runs from request to entry, response time from request to exit. Both are of requests that were served,
+    which flatters an algorithm that serves none any more; `waiting_time_with_pending` counts those that are still
+    pending at the end with their age then, so that it is a lower bound. The synchronization delay is the gap
     between an exit and the next entry while a node is waiting. Concurrency is the mean number of units in use while any
     is. Messages of nodes that can reach no unit have nothing to do with what an entry costs and are counted apart
     (`messages_cut_off`). Times are in units of the scenario, not ticks.
@@ -28,7 +30,8 @@ class Metrics(StepListener):
 
     def __init__(self) -> None:
         self.messages: dict[str, int] = {}
-        self.words = self.added_words = 0
+        self.words = self.added_words = self._token_hops = 0
+        self._tokens_sent: set[tuple[int, int, int]] = set()  # sender, receiver and id of messages that carry tokens
         self._cut_off: frozenset[int] = frozenset()  # nodes that can reach no unit
         self._sent_cut_off = 0
         self._trace = LEVELS[0]
@@ -142,22 +145,33 @@ class Metrics(StepListener):
             self.messages[type] = self.messages.get(type, 0) + 1
             self.words += words
             self.added_words += added_words
+            self._token_hops += bool(tokens)
+        if tokens:
+            self._tokens_sent.add((node, peer, id))
 
     def relay(
         self, t: int, node: int, source: int, target: int, id: int, type: str, words: int, added_words: int
     ) -> None:
-        self.send(t, node, target, id, type, 0, 0, words, added_words, None)  # charged like a message of its own
+        tokens = int((source, target, id) in self._tokens_sent)
+        self.send(t, node, target, id, type, 0, tokens, words, added_words, None)  # charged like one of its own
 
-    def sent(self, type: str, count: int, words: int, added_words: int) -> None:
+    def sent(self, type: str, count: int, words: int, added_words: int, token_hops: int) -> None:
         self.messages[type] = self.messages.get(type, 0) + count
         self.words += words
         self.added_words += added_words
+        self._token_hops += token_hops
 
     def sent_cut_off(self, count: int) -> None:
         self._sent_cut_off += count
 
     def partition(self, t: int, node: None, parts: int, cut_off: list[int]) -> None:
         self._cut_off = frozenset(cut_off)
+
+    def _waiting_with_pending(self) -> float | None:
+        """The mean waiting time if every request that is still pending were served now: at least so long they wait."""
+        waits = sum(self._waits) + sum(self._now - asked for asked in self._requested.values())
+        requests = len(self._waits) + len(self._requested)
+        return waits / requests / TICKS if requests else None
 
     def result(self) -> dict[str, Any]:
         """The metrics of the repetition, ready for JSON; None where nothing was measured or the log does not say."""
@@ -172,6 +186,8 @@ class Metrics(StepListener):
         return {
             "entries": entries if knows_entries else None,
             "waiting_time": spread(self._waits),
+            "waiting_time_with_pending": self._waiting_with_pending() if knows_entries else None,
+            "pending": len(self._requested) if knows_entries else None,
             "response_time": spread(self._responses),
             "synchronization_delay": spread(self._gaps),
             "messages_per_cs": per_entry(sent),
@@ -183,7 +199,7 @@ class Metrics(StepListener):
             "words_per_message": self.words / sent if sent else None,
             "sent_words_per_message": (self.words + self.added_words) / sent if sent else None,
             "words_per_cs": per_entry(self.words),
-            "token_hops_per_cs": per_entry(self.messages.get("Token", 0)),
+            "token_hops_per_cs": per_entry(self._token_hops),
             "fairness": stats.jain(self._entries) if knows_entries else None,
             "concurrency": self._used_ticks / self._busy_ticks if self._busy_ticks else None,
             "peak_units": self._peak if knows_entries else None,

@@ -45,7 +45,8 @@ class NetworkMetrics(Listener):
         self._changes = 0
         self._frames: dict[str, int] = {}
         self._bytes = 0
-        self._lateness_ms: dict[str, float] | None = None
+        self._medium_ms: dict[str, float] | None = None
+        self._station_ms: dict[str, float] | None = None
         self._there: set[tuple[int, int]] = set()  # the links that there are, the smaller node first
         self._links = self._components = self._partitioned = Level(0, 0)
 
@@ -75,7 +76,9 @@ class NetworkMetrics(Listener):
         station_ms: dict[str, float] | None,
         bound_ms: float,
     ) -> None:
-        self._lateness_ms = medium_ms
+        self._medium_ms = medium_ms
+        if station_ms is not None:  # without the number of the station: numbers have no mean
+            self._station_ms = {name: ms for name, ms in station_ms.items() if name != "station"}
 
     def partition(self, t: int, node: None, parts: int, cut_off: list[int]) -> None:
         self._components.change(t, parts)
@@ -108,7 +111,8 @@ class NetworkMetrics(Listener):
             "air_bytes": self._bytes or None,
             "components": self._components.mean(begin, end),
             "time_partitioned": self._partitioned.mean(begin, end),
-            "medium_lateness": self._lateness_ms,
+            "medium_lateness": self._medium_ms,
+            "station_lateness": self._station_ms,
         }
 
 

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 from agents.contract import TICKS
 from analysis.batched import ENTERED, REQUESTED, Step, StepListener
-from analysis.check import PERMISSIONS, Check
+from analysis.check import PERMISSIONS
 from analysis.conservation import Amount
 from analysis.events import Start
 from analysis.neighbourhoods import Whereabouts
+from analysis.world import WorldCheck
 
 
 class Unserved(NamedTuple):
@@ -30,14 +31,19 @@ class Unserved(NamedTuple):
         return self.node != other.node and self[3:] == other[3:]
 
 
-class Starvation(StepListener, Check):
-    """Every request is served by the end, unless its node crashed or its component holds no unit.
+class Starvation(StepListener, WorldCheck):
+    """Every request is served by the end, unless its node crashed or the world keeps it from every unit.
+
+    Only the world excuses: a component lacks units because a partition separates it from them, or because a fault or a
+    crash took them. After the algorithm has dropped a unit, lacking units is no excuse. Nothing excuses a request that
+    had waited for longer than the scenario's `patience` before, while nothing kept it from being served.
 
     An algorithm that addresses any node may depend on a node that it cannot reach, wherever the units are. So may an
     algorithm that assumes a connected network, over radio links: they do not fall before both ends agree. For these
     algorithms, a partition at the end is an excuse: with clusters, one that separates the node's own cluster. Where
     permissions are shared, units excuse nothing, and a crash of another node excuses only requests that cannot do
-    without it: their nodes wait for it, or for a node that is itself blocked by it.
+    without it: their nodes wait for it, or for a node that is itself blocked by it. That is what `awaits` says, and is
+    not believed of a node that has asked and entered while the other one was down.
 
     In a neighbourhood, a request is also excused if the token is lost after a fault, a crash or a departure without
     notice, or if as many nodes as there are units left it without notice while they were inside or waited: what they
@@ -56,11 +62,8 @@ class Starvation(StepListener, Check):
         self.waiting: dict[int, int] = {}
         self.demanded: dict[int, int] = {}  # the units of a node's last request
         self.overdue: dict[int, int] = {}  # of requests that had waited too long when requests stopped: since when
-        self.closed_at = self.patience = 0
-        self.parts = 1
-        self.cut_off: list[int] = []
-        self.calm_since = 0  # when the network was last partitioned, or a node crashed or came back
-        self.has_lost_units = False
+        self.closed_at = self.allowed = 0
+        self.slighted: dict[int, int] = {}  # nodes that had waited too long when a calm time ended: how long
         self.promises_bound = True
         self.excuses: dict[str, int] = {}
         self.accounted: set[int] = set()
@@ -72,13 +75,15 @@ class Starvation(StepListener, Check):
         self.crashed_at: dict[int, int] = {}  # when a node crashed last
         self.restarted_at: dict[int, int] = {}
         self.lost_between: dict[frozenset[int], int] = {}  # when a crash last took a message between two nodes
-        self.down: set[int] = set()
+        self.entered_without: dict[int, tuple[int, frozenset[int]]] = {}
+        """By node, of its last entry while nodes were down: when it had asked, and which nodes were down."""
         self.whereabouts = Whereabouts(Start())
         self.taken: list[set[int]] = []  # by neighbourhood: nodes that left inside or waiting, without notice
         self.inside: set[int] = set()
         self.robbed: set[int | None] = set()  # neighbourhoods in which a fault may have taken the token
 
     def begin(self, start: Start) -> None:
+        super().begin(start)
         self.whereabouts = Whereabouts(start)
         self.taken = [set() for _ in start.places]
         self.shares_permissions = start.shares == PERMISSIONS
@@ -86,11 +91,16 @@ class Starvation(StepListener, Check):
         self.are_apart = list(start.units) != list(start.tokens)
         self.needs_all = start.needs != "links" or (start.over_radio and start.assumes_connected)
 
-    def partition(self, t: int, node: None, parts: int, cut_off: list[int]) -> None:
-        self.parts, self.cut_off, self.calm_since = parts, cut_off, t
+    def calm_ends(self, t: int) -> None:
+        if self.calm_since is not None and self.patience:
+            for node, since in self.waiting.items():
+                waited = t - max(since, self.calm_since)
+                if waited > self.patience:
+                    self.slighted[node] = waited
 
     def take_steps(self, steps: Iterable[Step]) -> None:
-        waiting, asked_at, demanded = self.waiting, self.asked_at, self.demanded
+        waiting, asked_at, demanded, slighted = self.waiting, self.asked_at, self.demanded, self.slighted
+        down = self.down if self.shares_permissions else ()
         if self.whereabouts.places:
             steps = list(steps)
         for kind, t, node, units, _, _ in steps:
@@ -98,7 +108,11 @@ class Starvation(StepListener, Check):
                 waiting[node] = asked_at[node] = t
                 demanded[node] = units
             elif kind is ENTERED:
-                waiting.pop(node, None)
+                began = waiting.pop(node, t)
+                if slighted:
+                    slighted.pop(node, None)
+                if down:
+                    self.entered_without[node] = (began, frozenset(down))
         if self.whereabouts.places:
             for kind, _, node, *_ in steps:
                 (self.inside.add if kind is ENTERED else self.inside.discard)(node)
@@ -117,18 +131,17 @@ class Starvation(StepListener, Check):
             self.taken[group].add(node)
         if not ready:
             self.robbed.add(group)
-        self.has_lost_units |= bool(units or tokens)
         self.whereabouts.move(node, None)
+        super().left(t, node, group, ready, abandoned, units, tokens)
 
     def evict(self, t: int, node: int) -> None:
         self.waiting.pop(node, None)  # it may be inside by the account of the algorithm until it has left
 
     def crash(self, t: int, node: int, units: int, tokens: int) -> None:
-        self.crashed_at[node] = self.calm_since = t
-        self.down.add(node)
-        self.has_lost_units |= bool(units or tokens)
+        self.crashed_at[node] = t
+        super().crash(t, node, units, tokens)
         is_waiting = self.waiting.pop(node, None) is not None
-        if is_waiting:
+        if is_waiting and not self._offend_slighted(t, node):
             self._excuse("node crashed")
         if (group := self.whereabouts.of(node)) is not None:
             if is_waiting or node in self.inside:
@@ -138,31 +151,25 @@ class Starvation(StepListener, Check):
             self.whereabouts.move(node, None)
 
     def restart(self, t: int, node: int, incarnation: int) -> None:
-        self.down.discard(node)
-        self.restarted_at[node] = self.calm_since = t
+        super().restart(t, node, incarnation)
+        self.restarted_at[node] = t
 
     def awaits(self, t: int, node: int, peers: list[int], spares: int) -> None:
         self.awaited[node] = (peers, spares)
 
     def close(self, t: int, node: None, patience: int) -> None:
         """Note the requests that have waited for too long while the load went on, unless a fault may be to blame."""
-        if not self.is_disturbed:
-            overdue = {
-                node: since for node, since in self.waiting.items() if t - max(since, self.calm_since) > patience
-            }
-            self.overdue, self.closed_at, self.patience = overdue, t, patience
+        calm_since = self.calm_since
+        if calm_since is not None:
+            overdue = {node: since for node, since in self.waiting.items() if t - max(since, calm_since) > patience}
+            self.overdue, self.closed_at, self.allowed = overdue, t, patience
 
     def lost(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int, why: str) -> None:
-        self.has_lost_units |= bool(units or tokens) and why != "left"
+        super().lost(t, node, peer, id, type, units, tokens, why)
         if tokens and why != "left":
             self.robbed.add(self.whereabouts.of(node))
         if why == "crash":
             self.lost_between[frozenset((node, peer))] = t
-
-    @property
-    def is_disturbed(self) -> bool:
-        """Whether nodes are down or cut off from each other or from units, or units were lost."""
-        return self.parts > 1 or bool(self.cut_off or self.down) or self.has_lost_units
 
     def pending(
         self,
@@ -178,12 +185,24 @@ class Starvation(StepListener, Check):
         self.accounted.add(node)
         self.unserved.append(Unserved(node, since, alive, component, Amount(component_units, component_tokens), parts))
 
+    def _offend_slighted(self, t: int, node: int) -> bool:
+        """Whether a request had waited too long before anything kept it from being served, which is an offence."""
+        if node not in self.slighted or not self.promises_bound:
+            return False
+        waited = f"node {node} had waited for {self.slighted[node] / TICKS:g} while nothing kept it from entering"
+        self.offend(t, node, f"{waited}, longer than the patience of {self.patience / TICKS:g}")
+        return True
+
     def _judge(self, t: int, one: Unserved) -> bool:
         """Whether a request that was not served is excused; if not, that is an offence."""
+        if self._offend_slighted(t, one.node):
+            return False
         excuse = self._excuse_of(one)
         if excuse is None:
             what = f"node {one.node} still waits since t={one.since / TICKS:g}"
             why = f"its component of {one.component} holds {one.holds.units} units"
+            if self.dropped:
+                why += f", and one was {self.dropped_at}"
             if self.shares_permissions:
                 why = f"for the permission of {self.awaited.get(one.node, ([], 0))[0]}"
             self.offend(t, one.node, f"{what}; {why}")
@@ -196,19 +215,29 @@ class Starvation(StepListener, Check):
             return "node crashed"
         if (group := self.whereabouts.of(one.node)) is not None:
             return self._excuse_in(group, one)
-        if not self.shares_permissions and one.holds.tokens == 0:
+        if not self.shares_permissions and not self.dropped:
+            return self._excuse_by_units(one)
+        if one.node in self.blocked:
+            return "waits for a node that crashed"
+        return self._excuse_by_partition(one)
+
+    def _excuse_by_partition(self, one: Unserved) -> str | None:
+        """A partition, for an algorithm that needs all nodes."""
+        return "network partitioned" if self.needs_all and one.parts > 1 else None
+
+    def _excuse_by_units(self, one: Unserved) -> str | None:
+        """Where the algorithm has dropped no unit: those that its component lacks are elsewhere, or were taken."""
+        if one.holds.tokens == 0:
             return "component holds no unit"
-        if not self.shares_permissions and self._asks_too_much(one):
+        if self._asks_too_much(one):
             return "component holds too few units"
         if self.are_apart and any(self._asks_too_much(other) for other in self.unserved if other.is_beside(one)):
             return "behind a demand that cannot be served"
-        if one.node in self.blocked:
-            return "waits for a node that crashed"
-        return "network partitioned" if self.needs_all and one.parts > 1 else None
+        return self._excuse_by_partition(one)
 
     def _excuse_in(self, group: int, one: Unserved) -> str | None:
         """What excuses a request in a neighbourhood: what nodes took along that left without notice or crashed."""
-        if one.holds.tokens == 0 and group in self.robbed:
+        if one.holds.tokens == 0 and group in self.robbed and not self.dropped:
             return "neighbourhood has lost its token"
         if len(self.taken[group]) >= self.whereabouts.places[group]:
             return "units taken along by nodes that left without notice"
@@ -237,6 +266,9 @@ class Starvation(StepListener, Check):
         A node that waits to enter began with its request. Any other node waits for a permission to come back that it
         gave for a request: if the peer has not asked since its crash, it gave it before.
         """
+        asked, without = self.entered_without.get(node, (-1, frozenset()))
+        if peer in without and asked > self.crashed_at[peer]:
+            return False  # it asked and entered while that node was down, and so can do without it
         if peer in self.down:
             return True
         began = self.waiting.get(node, self.asked_at.get(peer, -1))
@@ -250,7 +282,7 @@ class Starvation(StepListener, Check):
         if self.promises_bound:
             for node, since in sorted(self.overdue.items()):
                 waits = f"node {node} has waited since t={since / TICKS:g}"
-                self.offend(self.closed_at, node, f"{waits}, longer than the patience of {self.patience / TICKS:g}")
+                self.offend(self.closed_at, node, f"{waits}, longer than the patience of {self.allowed / TICKS:g}")
         for node in sorted(set(self.waiting) - self.accounted):
             self.offend(
                 t, node, f"node {node} still waits since t={self.waiting[node] / TICKS:g} and is not accounted for"

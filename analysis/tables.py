@@ -76,13 +76,14 @@ def number(value: float | None) -> str:
 
 
 _ROWS = (
-    "waiting_time", "response_time", "longest_wait", "pending_at_close", "synchronization_delay", "inversions_per_cs",
-    "inversions_after_grace_per_cs", "deadlines_missed", "messages_per_cs", "transmissions_per_cs", "words_per_message",
+    "waiting_time", "waiting_time_with_pending", "response_time", "longest_wait", "pending_at_close", "pending",
+    "synchronization_delay", "inversions_per_cs", "inversions_after_grace_per_cs", "deadlines_missed",
+    "messages_per_cs", "transmissions_per_cs", "words_per_message",
     "sent_words_per_message", "words_per_cs", "token_hops_per_cs", "token_path", "token_fairness",
     "tokens_idle", "height_changes_per_cs", "throughput", "concurrency", "nodes_inside", "utilisation",
     "idle_though_fitting", "fairness", "entries",
     "link_change_rate", "mean_degree", "components", "time_partitioned", "messages_cut_off", "frames_per_cs",
-    "bytes_per_cs", "medium_lateness", "arrivals", "evictions", "abandoned", "regenerated",
+    "bytes_per_cs", "medium_lateness", "station_lateness", "arrivals", "evictions", "abandoned", "regenerated",
 )  # fmt: skip
 """The metrics of a run's table."""
 _BY_PLACE = (("entries_by_place", "CS entries at place"), ("waiting_by_place", "waiting time at place"))
@@ -91,14 +92,17 @@ _SIDE_BY_SIDE = (
     ("waiting_time", "mean", METRICS["waiting_time"].label),
     ("waiting_time", "p95", "waiting time p95"),
     *((key, "mean", METRICS[key].label) for key in (
-        "response_time", "messages_per_cs", "transmissions_per_cs", "words_per_message", "synchronization_delay",
+        "waiting_time_with_pending", "pending", "response_time", "messages_per_cs", "transmissions_per_cs",
+        "words_per_message", "synchronization_delay",
         "fairness", "throughput", "entries", "frames_per_cs", "bytes_per_cs", "link_change_rate", "mean_degree",
         "time_partitioned",
     )),
     ("medium_lateness", "p99", "medium lateness p99 (ms)"),
+    ("station_lateness", "p99", "station lateness p99 (ms)"),
 )  # fmt: skip
 _WHERE_ANY = (
-    "frames_per_cs", "bytes_per_cs", "medium_lateness", "inversions_per_cs", "inversions_after_grace_per_cs",
+    "frames_per_cs", "bytes_per_cs", "medium_lateness", "station_lateness", "inversions_per_cs",
+    "inversions_after_grace_per_cs",
     "deadlines_missed", "transmissions_per_cs", "arrivals", "evictions", "abandoned", "regenerated", "token_path",
     "token_fairness", "tokens_idle", "height_changes_per_cs",
 )  # fmt: skip
@@ -113,6 +117,8 @@ def metrics_table(metrics: dict[str, Any]) -> Table:
             continue
         if key == "sent_words_per_message" and metrics[key] == metrics["words_per_message"]:
             continue  # no field of a message was added by a correction
+        if key == "waiting_time_with_pending" and not metrics["pending"]["mean"]:
+            continue  # it is the waiting time
         rows.append(_metric_row(METRICS[key].label, metrics[key]))
         if key == "messages_per_cs":
             by_type = metrics["messages_per_cs_by_type"]
@@ -130,7 +136,7 @@ def _metric_row(label: str, metric: dict[str, Any]) -> list[str]:
 def runs_table(by: str, rows: Sequence[tuple[str, dict[str, Any]]]) -> Table:
     """Several runs, one a row, labelled by the key in which they differ."""
     header = (by, "CS entries", "waiting time", "± 95 % (time)", "p95 (time)", "messages per CS", "± 95 % (messages)",
-              "throughput", "fairness")  # fmt: skip
+              "throughput", "fairness", "pending", "waiting time, with pending")  # fmt: skip
     return Table(
         header,
         [
@@ -144,6 +150,8 @@ def runs_table(by: str, rows: Sequence[tuple[str, dict[str, Any]]]) -> Table:
                 number(metrics["messages_per_cs"]["ci95"]),
                 number(metrics["throughput"]["mean"]),
                 number(metrics["fairness"]["mean"]),
+                number(metrics.get("pending", {}).get("mean")),
+                number(metrics.get("waiting_time_with_pending", {}).get("mean")),
             ]
             for label, metrics in rows
         ],

@@ -14,7 +14,8 @@ from heapq import heappop, heappush
 from itertools import count, repeat
 from typing import Any, Protocol
 
-EVENTS_BETWEEN_REPORTS = 2_000
+FIRST_REPORT, EVENTS_BETWEEN_REPORTS = 10, 2_000
+"""The first report comes soon, the others at growing distances: short runs are looked into as well."""
 
 
 class Scheduler(Protocol):
@@ -61,8 +62,9 @@ class EventQueue:
         heap, lane, deliver = self.heap, self.lane, self.deliver
         pop, take = heappop, lane.popleft
         try:
+            events = FIRST_REPORT
             while heap or lane:
-                for _ in repeat(None, EVENTS_BETWEEN_REPORTS):
+                for _ in repeat(None, events):
                     if lane and (not heap or lane[0] < heap[0]):
                         self.now, _ticket, parcel = take()
                         deliver(parcel)
@@ -72,6 +74,7 @@ class EventQueue:
                     else:
                         break
                 report()
+                events = min(EVENTS_BETWEEN_REPORTS, events + events // 2)
         except Halt as halt:
             return str(halt)
         return "nothing left to happen"

@@ -15,6 +15,7 @@ from agents.groups import Group, GroupAgent, Member
 from agents.message import Message
 from analysis.events import Start
 from analysis.listener import Listener
+from testbed.backends.registry import find_backend
 from testbed.durations import to_ticks
 from testbed.errors import InputError
 from testbed.event_queue import Scheduler
@@ -245,6 +246,8 @@ class Repetition:
             places=places,
             groups=[where.get(node) for node in range(scenario.nodes)] if places else [],
             kept=[0 if group.members else group.capacity for group in groups],
+            patience=self.patience,
+            real_time=find_backend(scenario.backend).real_time,
         )
         listener.start(0, None, *start)
 
@@ -308,7 +311,7 @@ def _initial_graph(scenario: Scenario, streams: Streams, geometry: Geometry | No
     if geometry is not None:
         return graph.Graph(scenario.stations, geometry.crossings().initial_links())
     if isinstance(topology, RandomTopology):
-        return graph.random_connected(nodes, topology.links(nodes), streams.of("topology"))
+        return graph.random_connected(nodes, topology.link_count(nodes), streams.of("topology"))
     if isinstance(topology, ExplicitTopology):
         return graph.Graph(nodes, (link_of(a, b) for a, b in topology.links))
     return graph.complete(nodes)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.check import FAILED, NOT_CHECKED
+from analysis.check import FAILED, NOT_APPLICABLE, NOT_CHECKED
 from analysis.load import Run, load_run
 from analysis.tables import metrics_table, runs_table
+from analysis.timing import Timing
 from testbed.errors import InputError
 from testbed.experiments.runner import Result
 from testbed.scenario import yaml_reader
@@ -29,17 +30,25 @@ def render_run(scenario: Scenario, result: Result) -> str:
     ]
     lines += [f"WARNING: {line}" for line in scenario.warnings()]
     lines += [f"NOT AS EXPECTED: {line}" for line in summary["unmet"]]
+    lines += [f"INCONCLUSIVE: {line}" for line in summary["inconclusive"]]
     lines.append(f"run directory: {result.path}")
     return "\n".join(lines) + "\n"
 
 
 def render_verdicts(checks: dict[str, Any]) -> str:
-    """A line for every check, and below a failed one its first offending events."""
+    """A line for every check, and below a failed one its first offending events and how to see them.
+
+    What means nothing for this kind of run is left out, where that goes without saying.
+    """
     lines = []
     for name, check in checks.items():
+        if name == Timing.name and check["verdict"] == NOT_APPLICABLE:
+            continue
         detail = f"  ({check['detail']})" if check["detail"] else ""
         lines.append(f"{name:13} {check['verdict']}{detail}")
         lines += [f"{'':13}   {offender}" for offender in check["offenders"]]
+        if check.get("replay"):
+            lines.append(f"{'':13}   replay: {check['replay']}")
     return "\n".join(lines) + "\n"
 
 

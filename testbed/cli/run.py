@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.cli.arguments import add_command, add_json, add_out, add_overrides, add_scenario, locate, overrides
-from testbed.cli.output import print_json
+from testbed.cli.output import print_json, print_note
 
 
 def add(commands: Any) -> None:
@@ -44,7 +44,7 @@ def execute(arguments: Namespace) -> int:
     from testbed.scenario.loader import load
 
     _name_checkout(arguments)
-    scenario = load(locate(arguments.scenario), overrides(arguments))
+    scenario = load(locate(arguments.scenario), overrides(arguments), print_note)
     with Progress() as progress:
         report = no_report if arguments.cli else progress  # the command line of Mininet-WiFi uses the terminal
         result = run(scenario, arguments.out, report, RunOptions(arguments.pcap, arguments.cli, arguments.attach))
@@ -54,7 +54,7 @@ def execute(arguments: Namespace) -> int:
         from testbed.cli.report import render_run
 
         print(render_run(scenario, result), end="")
-    return 0 if result.passed else 1
+    return result.exit_code
 
 
 def _name_checkout(arguments: Namespace) -> None:

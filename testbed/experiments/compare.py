@@ -47,6 +47,11 @@ class Comparison:
         """A line for every check that failed, and for every repetition that was lost."""
         return [line for variant in self.variants for line in variant.failures()]
 
+    @property
+    def inconclusive(self) -> list[str]:
+        """A line for every check of which the runs show nothing."""
+        return [line for variant in self.variants for line in variant.inconclusive()]
+
     def difference(self, variant: PointResult, metric: str) -> dict[str, float | None]:
         """How much more than the baseline, over the repetitions that both have."""
         pairs = zip(variant.values(metric), self.variants[0].values(metric), strict=True)
@@ -82,7 +87,8 @@ class Comparison:
         """The table, notes, what failed, and where the files are."""
         base = self.variants[0].name
         more = ("± 95 %", "difference", "± 95 %")
-        header = ("algorithm", "waiting time", *more, "messages per CS", *more, "fairness", "checks")
+        pending = ("pending", "waiting time, with pending")
+        header = ("algorithm", "waiting time", *more, "messages per CS", *more, "fairness", *pending, "checks")
         lines = []
         for variant, row in zip(self.variants, self.rows(), strict=True):
             cells = [row["algorithm"]]
@@ -90,14 +96,15 @@ class Comparison:
                 cells += [number(row[metric]["mean"]), number(row[metric]["ci95"])]
                 first = row["algorithm"] == base
                 cells += ["-", "-"] if first else [number(row["difference"][metric][key]) for key in ("mean", "ci95")]
-            cells += [number(row["fairness"]["mean"]), variant.verdict()]
+            cells += [number(row[key]["mean"]) for key in ("fairness", "pending", "waiting_time_with_pending")]
+            cells.append(variant.verdict())
             lines.append(cells)
         table = Table(header, lines).render("md")
         scenario = self.scenario
         title = f"{scenario.name}: {scenario.nodes} nodes, {scenario.repeat} repetitions, backend {scenario.backend}"
         note = f"Differences are from {base}, in pairs: repetition r of all has the same network and applications.\n"
         note += self._network() + "".join(f"{line}\n" for line in self.notes)
-        return f"{title}\n\n{table}\n{note}{closing_lines(self.failures, self.out)}"
+        return f"{title}\n\n{table}\n{note}{closing_lines([*self.failures, *self.inconclusive], self.out)}"
 
     def _network(self) -> str:
         """The network of the first variant that has results; the others ran on the same network."""

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from analysis import stats
-from analysis.check import FAILED, NOT_CHECKED, combine
+from analysis.check import FAILED, INCONCLUSIVE, NOT_CHECKED, combine
 from analysis.metrics import summarise
 from testbed.backends.registry import usable_backend
+from testbed.experiments.failed import FailedLogs, add_replays, unrepeatable
 from testbed.experiments.measure import RepetitionJob, run_job
 from testbed.experiments.runner import no_report, run
 from testbed.experiments.workers import Failure, spread
@@ -84,28 +85,40 @@ class PointResult:
     def checks(self) -> dict[str, Any]:
         """The verdict of every check over the repetitions."""
         names = self.repetitions[0]["checks"] if self.repetitions else {}
-        return {name: combine([one["checks"][name] for one in self.repetitions]) for name in names}
+        checks = {name: combine([one["checks"][name] for one in self.repetitions]) for name in names}
+        add_replays(checks, self.repetitions)
+        return checks
 
     def verdict(self) -> str:
         """All checks in one cell of a table: ok, or which failed, or which could not be made."""
         named = {
             kind: [name for name, one in self.checks().items() if one["verdict"] == kind]
-            for kind in (FAILED, NOT_CHECKED)
+            for kind in (FAILED, INCONCLUSIVE, NOT_CHECKED)
         }
         if named[FAILED]:
             return f"{', '.join(named[FAILED])} FAILED"
+        if named[INCONCLUSIVE]:
+            return f"{', '.join(named[INCONCLUSIVE])} inconclusive"
         if self.lost:
             return f"{len(self.lost)} of {self.point.scenario.repeat} repetitions LOST"
         return f"ok, {', '.join(named[NOT_CHECKED])} not checked" if named[NOT_CHECKED] else "ok"
 
     def failures(self) -> list[str]:
-        """A line for every check that failed, and for every repetition that was lost."""
-        failed = [
-            f"{self.name}: {name} failed: {' | '.join(check['offenders'][:2])}"
+        """Lines for every check that failed, and one for every repetition that was lost."""
+        failed = []
+        for name, check in self.checks().items():
+            if check["verdict"] == FAILED:
+                failed.append(f"{self.name}: {name} failed: {' | '.join(check['offenders'][:2])}")
+                failed += [f"  replay: {check['replay']}"] if check["replay"] else []
+        return [*failed, *(f"{self.name}: {line}" for line in unrepeatable(self.repetitions)), *self.lost]
+
+    def inconclusive(self) -> list[str]:
+        """A line for every check of which the repetitions show nothing."""
+        return [
+            f"{self.name}: {name} inconclusive: {check['detail']}"
             for name, check in self.checks().items()
-            if check["verdict"] == FAILED
+            if check["verdict"] == INCONCLUSIVE
         ]
-        return [*failed, *self.lost]
 
     def metrics(self) -> dict[str, Any]:
         """Every metric, over the repetitions."""
@@ -113,7 +126,7 @@ class PointResult:
 
 
 def run_points(points: Sequence[Point], what: str, out: Path, report: Report = no_report) -> list[PointResult]:
-    """Run all points; `out` is where those in real time leave their run directories.
+    """Run all points; `out` is where those in real time leave their run directories, and all those that failed a log.
 
     An error in any repetition ends all of them with that error.
     """
@@ -123,7 +136,7 @@ def run_points(points: Sequence[Point], what: str, out: Path, report: Report = n
     total = sum(_work(result.point) for result in results) or 1.0
     done = sum(_work(result.point) for result in virtual)
     if virtual:
-        _run_virtual(virtual, what, lambda share, words: report(share * done / total, words))
+        _run_virtual(virtual, what, out, lambda share, words: report(share * done / total, words))
     for result in real:
         work = _work(result.point)
 
@@ -134,6 +147,11 @@ def run_points(points: Sequence[Point], what: str, out: Path, report: Report = n
         result.repetitions, result.run_directory = finished.summary["repetitions"], finished.path
         done += work
     return results
+
+
+def _folder_name(number: int, name: str) -> str:
+    """A name for the folders of a point that no other point has."""
+    return f"{number:03d}-" + "".join(c if c.isalnum() or c in "-_.=" else "-" for c in name)
 
 
 def _work(point: Point) -> float:
@@ -148,11 +166,13 @@ def _work(point: Point) -> float:
     return scenario.repeat * units * scenario.time_unit
 
 
-def _run_virtual(results: Sequence[PointResult], what: str, report: Report) -> None:
+def _run_virtual(results: Sequence[PointResult], what: str, out: Path, report: Report) -> None:
     owners = [result for result in results for _ in range(result.point.scenario.repeat)]
     jobs = [
-        RepetitionJob(result.point.scenario, repetition)
-        for result in results
+        RepetitionJob(
+            result.point.scenario, repetition, failed=FailedLogs(out / "failed", _folder_name(number, result.name))
+        )
+        for number, result in enumerate(results)
         for repetition in range(result.point.scenario.repeat)
     ]
     weights = [owner.point.weight for owner in owners]

@@ -14,7 +14,7 @@ from typing import Any
 
 import testbed
 from testbed.checkout import commit
-from testbed.files import make_directory, write_json
+from testbed.files import make_directory, results_in, write_json
 from testbed.scenario.loader import write_scenario
 from testbed.scenario.schema import Scenario
 
@@ -22,9 +22,11 @@ from testbed.scenario.schema import Scenario
 class RunDirectory:
     """`<out>/<name>-<utc time>-<short id>/`; its `meta.json` always has the state of the run."""
 
-    def __init__(self, scenario: Scenario, out: Path) -> None:
+    def __init__(self, scenario: Scenario, out: Path | None = None, *, path: Path | None = None) -> None:
+        """A new directory under `out`, or `path`, which is there and empty."""
         self._started = started = datetime.now(UTC)
-        self.path = _fresh(out, scenario.name, started)
+        assert out is not None or path is not None
+        self.path = path or _fresh(out or Path(), scenario.name, started)
         self._meta: dict[str, Any] = {
             "status": "running",
             "started": started.isoformat(),
@@ -39,7 +41,8 @@ class RunDirectory:
             "commit": commit(),
             "host": {"system": platform.platform(), "machine": platform.machine(), "cores": os.cpu_count()},
         }
-        self._meta.update(write_scenario(scenario, self.path))
+        with results_in(self.path):
+            self._meta.update(write_scenario(scenario, self.path))
         self._write_json("meta.json", self._meta)
 
     def repetition(self, number: int) -> Path:
@@ -69,7 +72,8 @@ def fresh_directory(out: Path, name: str) -> Iterator[Path]:
     """
     path = _fresh(out, name, datetime.now(UTC))
     try:
-        yield path
+        with results_in(path):
+            yield path
     finally:
         with suppress(OSError):
             path.rmdir()  # fails if there is anything in it

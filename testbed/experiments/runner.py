@@ -10,20 +10,26 @@ import json
 import os
 import sys
 import traceback
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.check import FAILED, combine
+from analysis.check import FAILED, INCONCLUSIVE, combine
+from analysis.events import LEVELS
 from analysis.metrics import summarise
+from analysis.timing import late
 from testbed.backends.base import Backend, RunOptions
-from testbed.errors import TestbedError
+from testbed.backends.registry import usable_backend
+from testbed.errors import InconclusiveError, MachineError, TestbedError
+from testbed.experiments.failed import FailedLogs, add_replays, failed_checks, unrepeatable
 from testbed.experiments.measure import NO_OPTIONS, RepetitionJob, chosen_backend, measure, run_job
 from testbed.experiments.run_directory import RunDirectory
 from testbed.experiments.workers import Failure, JobFailed, cores, spread
+from testbed.files import write_json
+from testbed.interrupts import exit_code
 from testbed.progress import AS_LINES, Report
-from testbed.runtime.driver import AgentError
+from testbed.runtime.breach import AgentError
 from testbed.scenario.expect import Expect
 from testbed.scenario.schema import Scenario
 
@@ -37,8 +43,13 @@ class Result:
 
     @property
     def passed(self) -> bool:
-        """Whether all that the scenario expects holds."""
-        return not self.summary["unmet"]
+        """Whether all that the scenario expects holds, as far as the run can tell."""
+        return self.exit_code == 0
+
+    @property
+    def exit_code(self) -> int:
+        """What a command ends with that runs this only."""
+        return exit_code_of(self.summary)
 
 
 def no_report(share: float, what: str) -> None:
@@ -50,19 +61,25 @@ def run(scenario: Scenario, out: Path, report: Report = no_report, options: RunO
     backend = chosen_backend(scenario, options)
     backend.check(scenario, options)
     if not backend.runs_here():
-        path = backend.run_elsewhere(scenario, out, report, options)
-        return Result(path, json.loads((path / "summary.json").read_bytes()))
+        return _brought(backend.run_elsewhere(scenario, out, report, options))
     if backend.may_run_elsewhere and not options.attach and not os.environ.get(AS_LINES):
         print(f"testbed: {scenario.backend} runs on this machine's own kernel", file=sys.stderr)
     directory = RunDirectory(scenario, out)
+    if scenario.algorithm.loaded is not None:  # stations read it again, and may not read what was changed meanwhile
+        copy = directory.path / scenario.algorithm.loaded.path.name
+        scenario = scenario.with_algorithm_file(str(copy.absolute()))
     try:
         summary = summarise_run(scenario, _repetitions(backend, scenario, directory, report, options))
-        directory.finish(summary, int(bool(summary["unmet"])))
-    except KeyboardInterrupt:
-        directory.end("interrupted", 130)
+        _write_errors(directory.path, summary)
+        directory.finish(summary, exit_code_of(summary))
+    except KeyboardInterrupt as interrupt:
+        with suppress(MachineError):
+            directory.end("interrupted", exit_code(interrupt))
         raise
+    except (OSError, MemoryError) as error:
+        raise _ended(directory, MachineError.of(error, directory.path)) from error
     except TestbedError as error:
-        directory.end("failed", error.exit_code, error=str(error))
+        _ended(directory, error)
         trace = _traceback(error)
         if not trace:
             raise
@@ -73,6 +90,24 @@ def run(scenario: Scenario, out: Path, report: Report = no_report, options: RunO
         directory.end("failed", 1, error=repr(error))
         raise
     return Result(directory.path, summary)
+
+
+def _brought(path: Path) -> Result:
+    """A run that was made elsewhere: its logs are here now."""
+    summary = json.loads((path / "summary.json").read_bytes())
+    for one in summary["repetitions"]:
+        if "log" in one:
+            one["log"] = str(path)
+    add_replays(summary["checks"], summary["repetitions"])
+    write_json(path / "summary.json", summary)
+    return Result(path, summary)
+
+
+def _ended(directory: RunDirectory, error: TestbedError) -> TestbedError:
+    """Record that the run ended with an error, unless that cannot be written either."""
+    with suppress(MachineError):
+        directory.end("failed", error.exit_code, error=str(error))
+    return error
 
 
 def _traceback(error: TestbedError) -> str:
@@ -94,14 +129,26 @@ def _repetitions(
             what = f"{scenario.name}, repetition {number + 1} of {scenario.repeat}: {words}"
             report((number + share) / scenario.repeat, what)
 
-        results.append(measure(scenario, number, directory.repetition(number), progress, options))
+        result = measure(scenario, number, directory.repetition(number), progress, options)
+        if failed_checks(result):
+            logs = _failed_logs(backend, scenario, directory)
+            in_place = {**result, "log": str(directory.path)}
+            result = in_place if logs is None else logs.keep(scenario, number, result, measure)
+        results.append(result)
     return results
+
+
+def _failed_logs(backend: Backend, scenario: Scenario, directory: RunDirectory) -> FailedLogs | None:
+    """Where failed repetitions are logged as a whole; None if the run itself logs all of every one."""
+    is_whole = backend.real_time or scenario.trace == LEVELS[-1]
+    return None if is_whole else FailedLogs(directory.path / "failed", scenario.algorithm.name)
 
 
 def _in_parallel(scenario: Scenario, directory: RunDirectory, report: Report) -> list[dict[str, Any]]:
     results: dict[int, dict[str, Any]] = {}
     total = scenario.repeat
-    jobs = [RepetitionJob(scenario, number, directory.repetition(number)) for number in range(total)]
+    logs = _failed_logs(usable_backend(scenario.backend), scenario, directory)
+    jobs = [RepetitionJob(scenario, number, directory.repetition(number), logs) for number in range(total)]
 
     def progress(shares: dict[int, float], words: str) -> None:
         what = f"{scenario.name}, {len(results)} of {total} repetitions done: {words}"
@@ -113,6 +160,8 @@ def _in_parallel(scenario: Scenario, directory: RunDirectory, report: Report) ->
             if isinstance(outcome, Failure):
                 lost = outcome.of(f"{scenario.name}, repetition {done.index}")
                 raise (lost if outcome.is_lost else outcome).error()
+            if logs is None and failed_checks(outcome):
+                outcome["log"] = str(directory.path)
             results[done.index] = outcome
     return [results[number] for number in range(total)]
 
@@ -122,24 +171,53 @@ def summarise_run(scenario: Scenario, repetitions: list[dict[str, Any]]) -> dict
     names = repetitions[0]["checks"]
     checks = {name: combine([one["checks"][name] for one in repetitions]) for name in names}
     metrics = summarise([one["metrics"] for one in repetitions])
+    add_replays(checks, repetitions)
+    unmet, inconclusive = unmet_expectations(scenario.expect, checks, metrics)
     return {
         "scenario": scenario.name,
         "algorithm": scenario.algorithm.name,
         "backend": scenario.backend,
         "checks": checks,
         "metrics": metrics,
-        "unmet": unmet_expectations(scenario.expect, checks, metrics),
+        "unmet": unmet + unrepeatable(repetitions),
+        "inconclusive": inconclusive,
         "repetitions": repetitions,
     }
 
 
-def unmet_expectations(expect: Expect, checks: dict[str, Any], metrics: dict[str, Any]) -> list[str]:
-    """One line for each expectation that does not hold. No check may fail unless it is expected to."""
-    unmet = []
+def exit_code_of(summary: dict[str, Any]) -> int:
+    """1 if an expectation does not hold, 4 if the run cannot tell, else 0."""
+    return 1 if summary["unmet"] else InconclusiveError.exit_code if summary["inconclusive"] else 0
+
+
+def _write_errors(path: Path, summary: dict[str, Any]) -> None:
+    """Move the tracebacks of repetitions that broke the contract out of the summary, into a file."""
+    traces = [
+        f"repetition {one['repetition']}:\n{one.pop('error')}" for one in summary["repetitions"] if "error" in one
+    ]
+    if traces:
+        (path / "error.txt").write_text("\n".join(traces), encoding="utf-8")
+
+
+def unmet_expectations(expect: Expect, checks: dict[str, Any], metrics: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """One line for each expectation that does not hold, and one for each of which the run shows nothing.
+
+    No check may fail unless it is expected to. In a run that was too late for its timers no metric means anything.
+    """
+    unmet, inconclusive = [], []
     for name, check in checks.items():
         wanted = expect.checks.get(name)
-        if check["verdict"] != wanted and (wanted or check["verdict"] == FAILED):
+        if check["verdict"] == INCONCLUSIVE != wanted:
+            inconclusive.append(f"{name}: {check['detail']}")
+        elif check["verdict"] != wanted and (wanted or check["verdict"] == FAILED):
             unmet.append(f"{name} is {check['verdict']}, expected {wanted or 'ok'}")
+    out_of_bounds = _out_of_bounds(expect, metrics)
+    (inconclusive if late(checks) else unmet).extend(out_of_bounds)
+    return unmet, inconclusive
+
+
+def _out_of_bounds(expect: Expect, metrics: dict[str, Any]) -> list[str]:
+    unmet = []
     for name, columns in expect.metrics.items():
         for column, bound in columns.items():
             path, value = f"{name}.{column}", metrics[name].get(column)

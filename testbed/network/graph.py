@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import combinations
 from random import Random
 
 from testbed.pairs import Link, link_of
@@ -82,19 +84,23 @@ class Graph:
 
     def draw_absent(self, rng: Random, allowed: Callable[[int, int], bool]) -> Link | None:
         """A random pair of nodes that has no link and may have one, or None if there is none."""
-        for _ in range(256):
-            if self.nodes < 2:
-                return None
+        link = self.guess_absent(rng, allowed)
+        if link is None:
+            candidates = [link for link in self.absent() if allowed(*link)]
+            link = rng.choice(candidates) if candidates else None
+        return link
+
+    def guess_absent(self, rng: Random, allowed: Callable[[int, int], bool]) -> Link | None:
+        """The first of some random pairs that has no link and may have one; None if none of them is such a pair."""
+        for _ in range(256 if self.nodes > 1 else 0):
             link = link_of(*rng.sample(range(self.nodes), 2))
             if link not in self._place and allowed(*link):
                 return link
-        candidates = [
-            (a, b)
-            for a in range(self.nodes)
-            for b in range(a + 1, self.nodes)
-            if (a, b) not in self._place and allowed(a, b)
-        ]
-        return rng.choice(candidates) if candidates else None
+        return None
+
+    def absent(self) -> list[Link]:
+        """All pairs of nodes that have no link, sorted. It takes as long as there are pairs."""
+        return [link for link in combinations(range(self.nodes), 2) if link not in self._place]
 
 
 def side_without(peers: Neighbours, a: int, b: int) -> set[int] | None:
@@ -137,9 +143,14 @@ def complete(nodes: int) -> Graph:
 def random_connected(nodes: int, links: int, rng: Random) -> Graph:
     """A random tree over all nodes, each tree equally likely, and random further links up to the number asked for."""
     graph = Graph(nodes, random_tree(nodes, rng))
+    absent: list[Link] = []  # known when pairs without a link have become so rare that none was guessed
     while len(graph) < links:
-        link = graph.draw_absent(rng, lambda a, b: True)
-        assert link is not None, "no more links than pairs are ever asked for"
+        link = graph.guess_absent(rng, lambda a, b: True)
+        if link is None:
+            absent = absent or graph.absent()
+            link = rng.choice(absent)
+        if absent:
+            del absent[bisect_left(absent, link)]
         graph.add(*link)
     return graph
 

@@ -20,6 +20,8 @@ class MovingUnits(NamedTuple):
     arrives: int
     sender: int
     """The node that sent it. Of a message that goes over several links, `source` and `target` are the ends of one."""
+    receiver: int
+    """The node that it is for."""
     units: int = 1
     tokens: int = 1
 

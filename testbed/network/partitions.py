@@ -76,9 +76,9 @@ class Partitions:
         return self._source.links.components.label[node], self._section_of(node)
 
     def _part_of(self, moving: MovingUnits) -> Part | None:
-        """Where a unit in transit is; None if it is between two components."""
+        """Where a unit in transit is; None if it is between two components, or for a node that does not run."""
         label = self._source.links.components.label
-        if label[moving.source] != label[moving.target]:
+        if label[moving.source] != label[moving.target] or not self._source.is_present(moving.receiver):
             return None
         return label[moving.source], self._part(moving.sender)[1]
 

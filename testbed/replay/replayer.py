@@ -24,7 +24,9 @@ from testbed.durations import MAX_UNITS, to_ticks
 from testbed.errors import InputError
 from testbed.randomness import Streams
 from testbed.replay.node_history import Incarnation, Input, Letter, NodeLog, Output, read_node_log
+from testbed.runtime.breach import RAISED, AgentError, HandlerTimeout, OutboxRules
 from testbed.runtime.cluster_member import ClusterMember
+from testbed.runtime.handler_watch import HandlerWatch, watch_calls_of
 from testbed.scenario.loader import load
 from testbed.scenario.schema import Scenario
 
@@ -106,8 +108,9 @@ def replay(path: Path, *, node: int, repetition: int = 0, until: float | None = 
     log = read_node_log(folder, node)
     stepper = _Stepper(Repetition(scenario, Streams(scenario.seed, repetition)), scenario, node)
     ticks = None if until is None else to_ticks(until)
-    for incarnation in log.incarnations:
-        stepper.run(incarnation, ticks)
+    with HandlerWatch(scenario.handler_limit):
+        for incarnation in log.incarnations:
+            stepper.run(incarnation, ticks)
     return NodeReplay(path, scenario, repetition, node, log, stepper.steps, stepper.state, stepper.missing)
 
 
@@ -118,6 +121,7 @@ class _Stepper:
         self._repetition = repetition
         self._messages = {kind.__name__: kind for kind in scenario.algorithm.agent.messages}
         self._algorithm = scenario.algorithm.name
+        self._rules = OutboxRules(scenario.algorithm.agent, range(scenario.nodes), any_node=True)
         self._node = node
         self._agent: Agent
         self._known: dict[str, Any] = {}  # the agent's attributes in canonical form
@@ -156,15 +160,21 @@ class _Stepper:
             name, arguments = call
             try:
                 getattr(self._agent, name)(*arguments)
-            except Exception as error:  # noqa: BLE001  (any exception of an agent is a result to show)
-                step.raised = error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)
-            else:
+                self._check_outbox()
                 step.outputs = list(_outputs(self._agent))
+            except (*RAISED, HandlerTimeout) as error:  # any exception of an agent is a result to show
+                step.raised = error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)
         step.changes = self._changes()
         logged = [output for output in step.outputs if output.kind in _LOGGED]
         step.difference = _difference(given.outputs, logged, cut_short=cut_short)
         step.differs = step.difference is not None or (step.raised is not None and not cut_short)
         return step
+
+    def _check_outbox(self) -> None:
+        """What no node can do is no output, but the end of the run."""
+        breach = self._rules.breach(self._node, self._agent.outbox, ())
+        if breach is not None:
+            raise AgentError(breach.why, node=self._node, output=breach.output)
 
     def _call(self, given: Input) -> tuple[str, tuple[Any, ...]] | None:
         """The agent's method for an input, and what it is given."""
@@ -214,6 +224,9 @@ class _Stepper:
         changes = {name: copied(values[name]) for name in fresh}
         self.state = {name: changes.get(name, self.state.get(name)) for name in values}
         return changes
+
+
+watch_calls_of(_Stepper._step, lambda local: (local["self"]._node, local["given"].kind))
 
 
 def _canonical(value: Any) -> Any:

@@ -12,19 +12,22 @@ kept in `testbed.runtime.message_counts`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
-from agents.contract import CRITICAL, REMAINDER, WAITING, Agent, Needs
+from agents.contract import CRITICAL, REMAINDER, WAITING, Agent, Needs, Shares
 from agents.message import Message, tokens_of
 from agents.outputs import CANCEL_TIMER, ENTER, SEND, SET_TIMER, Op
 from analysis.batched import ENTERED, EXITED, RECEIVED, REQUESTED, SENT, BatchedListener
-from testbed.errors import TestbedError
 from testbed.event_queue import Scheduler
 from testbed.runtime.application import Application, ScriptedRequest
+from testbed.runtime.breach import RAISED, AgentError, Breach, OutboxRules, bad_timer, called, held, shown
 from testbed.runtime.channel import Channel, Post
 from testbed.runtime.message_counts import MessageClass, MessageCounts
 from testbed.runtime.message_losses import Dropped, MessageLosses
 from testbed.runtime.timers import Timers
+
+INSPECTED_FIRST, INSPECTED_EVERY = 100, 1_000
+"""So many messages of a class are inspected one by one, and then one in so many."""
 
 
 class Host(Scheduler, Protocol):
@@ -37,10 +40,6 @@ class Host(Scheduler, Protocol):
         """End the run after what happens now."""
 
 
-class AgentError(TestbedError):
-    """An agent broke the contract or raised an exception, which is attached as the cause."""
-
-
 class Driver:
     """Steps the agents of the nodes of this process."""
 
@@ -51,8 +50,10 @@ class Driver:
         host: Host,
         listener: BatchedListener,
         *,
+        nodes: int | None = None,
         entries: int | None = None,
     ) -> None:
+        """`nodes`: how many there are in the network; by default those of this process are all."""
         self.agents = agents
         self.applications = applications
         self.host = host
@@ -74,7 +75,17 @@ class Driver:
         self._unreleased = 0  # requests made whose critical sections are not over
         self._timers = Timers(host, self._timer)
         algorithm = type(next(iter(agents.values())))
-        self._any_node = algorithm.needs is not Needs.LINKS
+        self._rules = OutboxRules(algorithm, range(nodes or len(agents)), any_node=algorithm.needs is not Needs.LINKS)
+        # By the messages of a node: the units that it holds. Where every message is looked at, an agent is asked after
+        # every step whether it agrees. Elsewhere, for speed, the simulator asks all agents now and then, and a
+        # repetition that fails is run again to find the step.
+        counts_units = algorithm.shares is Shares.TOKENS or algorithm.units is not Agent.units
+        self._exact = counts_units and listener.each_message
+        self._tokens_apart = algorithm.tokens is not Agent.tokens
+        self._held = dict.fromkeys(agents, 0)
+        self._held_tokens = dict.fromkeys(agents, 0)
+        for node, agent in agents.items():
+            self._held[node], self._held_tokens[node] = held(agent, node, event="start")
         self.counts = MessageCounts((*algorithm.messages, Dropped), algorithm)
         self._classes, self._classes_cut_off = self.counts.usual, self.counts.cut_off
         for classes in (self._classes, self._classes_cut_off):
@@ -90,9 +101,9 @@ class Driver:
         Scripted requests before `since` are left out: they were for an earlier incarnation. One that is late is made.
         """
         self._has_begun = True
-        for agent in self.agents.values():
+        for node, agent in self.agents.items():
             if agent.outbox:  # what it says when it starts
-                self._apply(agent)
+                self._carry_out(node, "start")
         for node, application in self.applications.items():
             if node in self.agents:
                 self._think(application)
@@ -139,7 +150,7 @@ class Driver:
 
     def receive(self, posts: list[Post]) -> None:
         """Messages arrive at the same time; each is one step of its agent."""
-        agents = self.agents
+        agents, exact = self.agents, self._exact
         for channel, message, number, kind in posts:
             if number <= channel.arrived:
                 self._report_disorder(channel, message, number)
@@ -152,10 +163,15 @@ class Driver:
             agent, receive = agents[channel.target], kind.receive
             try:
                 receive(agent, channel.source, message)
-            except Exception as error:
-                raise self._failed(channel.target, f"on_receive({channel.source}, {message})", error) from error
+            except RAISED as error:
+                raise self._failed(channel.target, called("on_receive", channel.source, message), error) from error
             if agent.outbox:
-                self._apply(agent)
+                try:
+                    self._apply(agent, channel.target)
+                except Exception as error:  # noqa: BLE001  (raised again, unless the outbox is to blame)
+                    self._explain(channel.target, called("on_receive", channel.source, message), error)
+            if exact:
+                self._recount(channel.target, "on_receive", channel.source, message)
             if channel.on_arrival is not None:
                 channel.on_arrival(channel)
 
@@ -166,6 +182,7 @@ class Driver:
             return
         units, tokens, note, others = message.units, tokens_of(message), self._note_move, self._others
         if units or tokens:
+            self._gain(channel.target, units, tokens)
             note((RECEIVED, self.host.now, channel.target, channel.source, number, kind.name, units, tokens))
         if others is not None:
             others.recv(self.host.now, channel.target, channel.source, number, kind.name, units, tokens)
@@ -198,13 +215,16 @@ class Driver:
                 self.lost((channel, message.message, number, kind), "fault")
                 continue
             node, peer, name = channel.source, channel.target, type(message).__name__
-            self.listener.returned(self.host.now, node, peer, number, name, message.units, tokens_of(message))
+            units, tokens = message.units, tokens_of(message)
+            self._gain(node, units, tokens)
+            self.listener.returned(self.host.now, node, peer, number, name, units, tokens)
             self._step(node, "on_return", peer, message)
 
     def crash(self, node: int) -> None:
         """The node stops at once and loses its state. The host takes its links away."""
         agent, application = self.agents.pop(node), self.applications[node]
-        self.listener.crash(self.host.now, node, agent.units, agent.tokens)
+        self.listener.crash(self.host.now, node, *held(agent, node, t=self.host.now, event="crash"))
+        self._held[node] = self._held_tokens[node] = 0
         application.incarnation += 1  # what was scheduled for the previous incarnation does not happen
         application.backlog.clear()
         application.wants = False
@@ -219,8 +239,15 @@ class Driver:
         self.agents[node] = agent
         application = self.applications[node]
         self.listener.restart(self.host.now, node, application.incarnation)
+        self.came_back(node)
         if self._has_begun and not self.stopping:
             self._think(application)
+
+    def came_back(self, node: int) -> None:
+        """A node has restarted: it must not hold anything."""
+        self._held[node] = self._held_tokens[node] = 0
+        if self._exact:
+            self._recount(node, "restart")
 
     # -- the application ---------------------------------------------------------------------------------------------
 
@@ -266,13 +293,20 @@ class Driver:
         agent = self.agents[node]
         try:
             agent.on_request(demand)
-        except Exception as error:
-            raise self._failed(node, f"on_request({demand})", error) from error
+        except RAISED as error:
+            raise self._failed(node, called("on_request", demand), error) from error
         if agent.outbox:
-            self._apply(agent)
+            try:
+                self._apply(agent, node)
+            except Exception as error:  # noqa: BLE001  (raised again, unless the outbox is to blame)
+                self._explain(node, called("on_request", demand), error)
+        if self._exact:
+            self._recount(node, "on_request", demand)
 
     def _enter(self, node: int) -> None:
         application, host, note, others = self.applications[node], self.host, self._note_step, self._others
+        if application.status is REMAINDER:
+            self._unreleased += 1  # it did not ask, which the check of safety reports
         application.status = CRITICAL
         application.stay = stay = application.stay + 1
         now, demand, cs_ticks = host.now, application.demand, application.scripted_stay
@@ -297,10 +331,15 @@ class Driver:
         agent = self.agents[node]
         try:
             agent.on_release()
-        except Exception as error:
+        except RAISED as error:
             raise self._failed(node, "on_release()", error) from error
         if agent.outbox:
-            self._apply(agent)
+            try:
+                self._apply(agent, node)
+            except Exception as error:  # noqa: BLE001  (raised again, unless the outbox is to blame)
+                self._explain(node, "on_release()", error)
+        if self._exact:
+            self._recount(node, "on_release")
         if self.stopping:
             self._halt_if_served()
         elif application.backlog and node not in self.absent and node not in self.away:
@@ -336,17 +375,59 @@ class Driver:
         agent = self.agents[node]
         try:
             getattr(agent, event)(*args)
-        except Exception as error:
-            raise self._failed(node, f"{event}{args}", error) from error
-        if agent.outbox:
-            self._apply(agent)
+        except RAISED as error:
+            raise self._failed(node, called(event, *args), error) from error
+        self._carry_out(node, event, *args)
 
-    def _failed(self, node: int, event: str, error: Exception) -> AgentError:
-        return AgentError(f"node {node} failed in {event}: {type(error).__name__}: {error}")
+    def _carry_out(self, node: int, event: str, *args: Any) -> None:
+        """The second half of a step: what the agent asks for, and whether its units are still all there."""
+        agent = self.agents[node]
+        if agent.outbox or type(agent.outbox) is not list:
+            try:
+                self._apply(agent, node)
+            except Exception as error:  # noqa: BLE001  (raised again, unless the outbox is to blame)
+                self._explain(node, called(event, *args), error)
+        if self._exact:
+            self._recount(node, event, *args)
 
-    def _apply(self, agent: Agent) -> None:
+    def _failed(self, node: int, event: str, error: BaseException) -> AgentError:
+        """The error that a handler raised an exception."""
+        return AgentError(f"{type(error).__name__}: {shown(str(error))}", node=node, t=self.host.now, event=event)
+
+    def _explain(self, node: int, event: str, error: Exception) -> NoReturn:
+        """What an agent asked for could not be carried out: report the breach, if there is one in its outbox."""
+        breach: Breach | None = error if isinstance(error, Breach) else None
+        if breach is None and not isinstance(error, AgentError):  # that of another node, which this step led to
+            breach = self._rules.breach(node, self.agents[node].outbox, self.channels[node])
+        if breach is None:
+            raise error
+        raise AgentError(breach.why, node=node, t=self.host.now, event=event, output=breach.output) from error
+
+    # -- the units of a node -----------------------------------------------------------------------------------------
+
+    def _gain(self, node: int, units: int, tokens: int) -> None:
+        """By a message, a node holds so many more; of a node that sends, fewer."""
+        self._held[node] += units
+        if self._tokens_apart:
+            self._held_tokens[node] += tokens
+
+    def _recount(self, node: int, event: str, *args: Any) -> None:
+        """After a step: report it if an agent holds another amount than by its messages. What it says then counts."""
+        agent, units = self.agents[node], self._held[node]
+        tokens = self._held_tokens[node] if self._tokens_apart else units
+        try:
+            said = agent.units
+            agrees = said == units and type(said) is int and (not self._tokens_apart or agent.tokens == tokens)
+        except RAISED:
+            agrees = False  # which is reported with the event
+        if not agrees:
+            what, now = called(event, *args), self.host.now
+            self._held[node], self._held_tokens[node] = says = held(agent, node, t=now, event=what)
+            self.listener.miscount(now, node, units, tokens, *says, what)
+
+    def _apply(self, agent: Agent, node: int) -> None:
         """Carry out what an agent asks for. What it sends is counted, numbered on its channels, and moved together."""
-        node, outbox = agent.node, agent.outbox
+        outbox = agent.outbox
         kinds = self._classes_cut_off if self.cut_off and node in self.cut_off else self._classes
         channels, note = self.channels[node], self._note_move
         posts: list[Post] = []
@@ -357,24 +438,16 @@ class Driver:
                 else:
                     self._obey(node, op, a, b)
                 continue
-            try:
-                kind = kinds[type(b)]
-            except KeyError:
-                undeclared = f"node {node} sends a {type(b).__name__}, which its algorithm does not declare"
-                raise AgentError(undeclared) from None
+            kind = kinds[type(b)]
             kind.sent += len(a)
+            if kind.sent >= kind.inspect_at:
+                self._inspect(kind, node, a, b)
             plain = kind.plain
             for peer in a:
                 try:
                     channel = channels[peer]
                 except KeyError:
-                    if not self._any_node:
-                        self._report_no_link(kind, node, peer, b)
-                        continue
-                    if peer == node or peer not in self.channels:
-                        whom = "itself" if peer == node else f"node {peer}, which does not exist"
-                        raise AgentError(f"node {node} sends a {kind.name} to {whom}") from None
-                    channel = channels[peer] = Channel(node, peer)
+                    channel = self._first_channel(node, peer, b)
                 channel.sent = number = channel.sent + 1
                 if plain:
                     posts.append((channel, b, number, kind))
@@ -382,7 +455,7 @@ class Driver:
                     posts.append(self._watch(kind, channel, b, number))
                 else:
                     posts.append((channel, b, number, kind))
-                    note((SENT, self.host.now, node, peer, number, kind.name, kind.units, kind.tokens))
+                    note((SENT, self.host.now, node, peer, number, kind.name, kind.units, kind.tokens))  # type: ignore[arg-type]
         outbox.clear()
         if posts:
             move = self.host.move
@@ -391,11 +464,30 @@ class Driver:
     def _obey(self, node: int, op: Op, a: Any, b: Any) -> None:
         """Carry out anything but a SEND or an ENTER."""
         if op is SET_TIMER:
+            if why := bad_timer(a, b):
+                raise Breach(called("set_timer", a, b), why)
             self._timers.set(node, a, b)
         elif op is CANCEL_TIMER:
+            if not isinstance(a, str):
+                raise Breach(called("cancel_timer", a), "the name of a timer is text")
             self._timers.cancel(node, a)
         else:
-            raise AgentError(f"node {node} asks for {op.name}, which needs neighbourhoods")
+            known = isinstance(op, Op)
+            what = op.name.lower() if known else shown((op, a, b))
+            raise Breach(what, "that needs neighbourhoods" if known else "an outbox entry of no known form")
+
+    def _inspect(self, kind: MessageClass, node: int, peers: Any, message: Message) -> None:
+        """Look at one output closely: at each while a class of messages is new, later at some only, for speed."""
+        kind.inspect_at = kind.sent + (1 if kind.sent < INSPECTED_FIRST else INSPECTED_EVERY)
+        if breach := self._rules.breach(node, [(SEND, peers, message)], self.channels[node]):
+            raise breach
+
+    def _first_channel(self, node: int, peer: int, message: Message) -> Channel:
+        """The channel to a node that an agent has not sent to before, if it may."""
+        if why := self._rules.bad_peer(node, peer, self.channels[node]):
+            raise Breach(called("send", peer, message), why)
+        channel = self.channels[node][peer] = Channel(node, peer)
+        return channel
 
     def _watch(self, kind: MessageClass, channel: Channel, message: Message, number: int) -> Post:
         """Report a message that leaves, and put it on its channel, or what stands for it if a fault drops it."""
@@ -404,18 +496,19 @@ class Driver:
             words, added, units, tokens = message.words, message.added_words, message.units, tokens_of(message)
             kind.sent_words += words
             kind.sent_added_words += added
+            kind.sent_tokens += tokens > 0
         note, others = self._note_move, self._others
         now, node, peer = self.host.now, channel.source, channel.target
         if units or tokens:
+            if why := self._rules.bad_amount(message):
+                raise Breach(called("send", peer, message), why)
+            self._gain(node, -units, -tokens)
             note((SENT, now, node, peer, number, kind.name, units, tokens))
         if others is not None:
             others.send(now, node, peer, number, kind.name, units, tokens, words, added, message)
         if self._losses and self._losses.take(channel.source, message):
             return channel, Dropped(message), number, self._classes[Dropped]
         return channel, message, number, kind
-
-    def _report_no_link(self, kind: MessageClass, node: int, peer: int, message: Message) -> None:
-        self.lost(self._watch(kind, Channel(node, peer), message, 0), "no link")
 
     def relayed(self, node: int, channel: Channel, message: Message, number: int) -> None:
         """A node between source and target passes a message on, which is charged like one more message."""
@@ -427,6 +520,7 @@ class Driver:
             words, added = message.words, message.added_words
             kind.sent_words += words
             kind.sent_added_words += added
+            kind.sent_tokens += tokens_of(message) > 0
         kind.sent += 1
         self.listener.relay(self.host.now, node, channel.source, channel.target, number, kind.name, words, added)
 

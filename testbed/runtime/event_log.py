@@ -14,6 +14,7 @@ from typing import IO, Any
 from agents.message import Message
 from analysis.events import KINDS, supports
 from analysis.listener import Listener, method_name
+from testbed.files import open_output
 
 _dumps = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -22,7 +23,7 @@ class EventLog(Listener):
     """A listener that writes to a file. Use it as a context manager."""
 
     def __init__(self, path: Path, trace: str) -> None:
-        self._file: IO[str] = path.open("w", buffering=1 << 16, encoding="utf-8")
+        self._file: IO[str] = open_output(path, 1 << 16)
         for kind, (_, fields) in KINDS.items():
             if supports(trace, kind):
                 setattr(self, method_name(kind), self._writer(kind, fields))

@@ -16,8 +16,9 @@ from agents.message import Message, tokens_of
 from agents.outputs import BROADCAST, DEPOSIT, EVICT, READY_TO_LEAVE, REGENERATE, SEND, Op, PackedOutput
 from analysis.batched import BatchedListener
 from testbed.runtime.application import Application
+from testbed.runtime.breach import AgentError, Breach, called, held
 from testbed.runtime.channel import Channel, Post
-from testbed.runtime.driver import AgentError, Driver, Host
+from testbed.runtime.driver import Driver, Host
 from testbed.runtime.message_counts import MessageClass
 from testbed.runtime.message_losses import Dropped
 
@@ -50,9 +51,13 @@ class GroupDriver(Driver):
         host: Host,
         listener: BatchedListener,
         *,
+        nodes: int | None = None,
         entries: int | None = None,
     ) -> None:
-        super().__init__(agents, applications, host, listener, entries=entries)
+        super().__init__(agents, applications, host, listener, nodes=nodes, entries=entries)
+        for kind in type(next(iter(agents.values()))).messages:
+            if not issubclass(kind, GroupMessage):
+                raise AgentError(f"{kind.__name__} is no GroupMessage: messages in neighbourhoods name their visits")
         self.away = {node for node in agents if self.group_agent(node).group is None}
         self.on_moved: Callable[[], None] = lambda: None
         """Called when a node has joined or left a neighbourhood."""
@@ -74,6 +79,7 @@ class GroupDriver(Driver):
         application.wants = False
         units, tokens = (0, 0) if deposit is None else (deposit.units, tokens_of(deposit))
         others = [[one.node, one.visit] for one in members]
+        self._gain(node, units, tokens)
         self.listener.join(self.host.now, node, group, visit, others, units, tokens, _letter(deposit))
         self._step(node, "on_join", group, visit, members, deposit)
         self.on_moved()
@@ -97,7 +103,9 @@ class GroupDriver(Driver):
         abandoned = application.status is WAITING
         if abandoned:
             self._give_up_request(application)
-        self.listener.left(self.host.now, node, group, ready, abandoned, agent.units, agent.tokens)
+        taken = held(agent, node, t=self.host.now, event="on_left")
+        self.listener.left(self.host.now, node, group, ready, abandoned, *taken)
+        self._held[node] = self._held_tokens[node] = 0
         self._step(node, "on_left", group)
         self.on_moved()
         self._halt_if_served()
@@ -106,7 +114,9 @@ class GroupDriver(Driver):
         """Another node has arrived at the place: the token comes back."""
         group = self.group_agent(node).group
         assert group is not None
-        self.listener.refused(self.host.now, node, group, message.units, tokens_of(message), _letter(message))
+        units, tokens = message.units, tokens_of(message)
+        self._gain(node, units, tokens)
+        self.listener.refused(self.host.now, node, group, units, tokens, _letter(message))
         self._step(node, "on_return", node, message)
 
     def link_up(self, node: int, peer: int) -> None:
@@ -150,28 +160,29 @@ class GroupDriver(Driver):
 
     # -- what an agent asks for --------------------------------------------------------------------------------------
 
-    def _apply(self, agent: Agent) -> None:
+    def _apply(self, agent: Agent, node: int) -> None:
         """Carry out what an agent asks for. A broadcast becomes one message to every member, in its present visit.
 
         A departure comes last, after all messages of the step have left; no other message arrives in between.
         """
-        node, now, outbox = agent.node, self.host.now, agent.outbox
-        last: list[PackedOutput] = []
-        agent.outbox = []
-        for output in outbox:
+        now, first, last = self.host.now, list[PackedOutput](), list[PackedOutput]()
+        for output in agent.outbox:
             op, group, message = output
             if op is BROADCAST:
                 members = self.groups.members(node, group)
-                agent.outbox.append((BROADCAST, (group, len(members)), message))
-                agent.outbox += [(SEND, (one.node,), replace(message, to_visit=one.visit)) for one in members]
+                first.append((BROADCAST, (group, len(members)), message))
+                first += [(SEND, (one.node,), replace(message, to_visit=one.visit)) for one in members]
             else:
-                (last if op in (READY_TO_LEAVE, DEPOSIT) else agent.outbox).append(output)
-        super()._apply(agent)
+                (last if op in (READY_TO_LEAVE, DEPOSIT) else first).append(output)
+        agent.outbox = first
+        super()._apply(agent, node)
         for op, group, message in last:
             if op is READY_TO_LEAVE:
                 self.groups.ready_to_leave(node, group)
             else:
-                self.listener.deposit(now, node, group, message.units, tokens_of(message), _letter(message))
+                units, tokens = message.units, tokens_of(message)
+                self._gain(node, -units, -tokens)
+                self.listener.deposit(now, node, group, units, tokens, _letter(message))
                 self.groups.deposit(node, group, message)
 
     def _obey(self, node: int, op: Op, a: Any, b: Any) -> None:
@@ -182,7 +193,9 @@ class GroupDriver(Driver):
             self._evict(node)
         elif op is REGENERATE:
             group = self.group_agent(node).group
-            assert group is not None, "a node outside every neighbourhood has lost nothing"
+            if group is None:
+                raise Breach(called("regenerate", a, b), "a node outside every neighbourhood has lost nothing")
+            self._gain(node, a, b)
             self.listener.regenerate(self.host.now, node, group, a, b)
         else:
             super()._obey(node, op, a, b)
@@ -190,7 +203,7 @@ class GroupDriver(Driver):
     def _evict(self, node: int) -> None:
         application = self.applications[node]
         if application.status is not CRITICAL:
-            raise AgentError(f"node {node} is evicted from a critical section that it is not in")
+            raise Breach("evict()", "its application is not in its critical section")
         self.listener.evict(self.host.now, node)
         self._give_up_request(application)
 

@@ -15,8 +15,8 @@ from agents.groups import Group, GroupAgent
 from testbed.network.clusters import Clusters
 from testbed.network.graph import Graph, permuted
 from testbed.randomness import Streams
+from testbed.runtime.breach import RAISED, AgentError, shown
 from testbed.runtime.cluster_member import member_class
-from testbed.runtime.driver import AgentError
 
 
 class InitialState:
@@ -47,8 +47,11 @@ class InitialState:
         self._clusters = clusters
         self._groups = groups
         with self._starting():
+            capacity = algorithm.capacity(parameters)
+            if type(capacity) is not int or capacity < 1:
+                raise AgentError(f"capacity is {shown(capacity)}, not a whole number from 1", event="start")
             network = permuted(graph, streams.of("permutation")) if algorithm.starts_permuted(parameters) else graph
-            self.starts: list[Any] = self._initial(network)
+            self.starts: list[Any] = _one_for_each(self._initial(network), nodes)
             if not has_links:
                 self.starts = [algorithm.without_links(start) for start in self.starts]
 
@@ -67,18 +70,20 @@ class InitialState:
 
     def agent(self, node: int) -> Agent:
         """The agent of a node in its first incarnation."""
-        with self._starting():
+        with self._starting(node):
             return self._start(node, self.starts[node])
 
     def restarted(self, node: int) -> Agent:
         """The agent of a node that restarts after a crash."""
-        with self._starting():
+        with self._starting(node):
             blank = self._algorithm.blank(self._number(node), self.starts[node], self._parameters)
             return self._start(node, blank)
 
     def _start(self, node: int, start: Any) -> Agent:
         rng = self._streams.of("agent", node)
         agent = self._algorithm.start(self._number(node), start, self._parameters, rng)
+        if not isinstance(agent, Agent) or agent.node != self._number(node):
+            raise AgentError(f"start returned {shown(agent)}, not an agent of this node", node=node, event="start")
         if self._clusters is None:
             return agent
         kind = member_class(self._algorithm)  # type: ignore[arg-type]
@@ -94,9 +99,19 @@ class InitialState:
         return node if self._clusters is None else self._fellows(node).index(node)
 
     @contextmanager
-    def _starting(self) -> Iterator[None]:
+    def _starting(self, node: int | None = None) -> Iterator[None]:
         """Report an exception that an algorithm raises while it starts as a failure of the algorithm."""
         try:
             yield
-        except Exception as error:
-            raise AgentError(f"{self._name} failed to start: {type(error).__name__}: {error}") from error
+        except AgentError:
+            raise
+        except RAISED as error:
+            why = f"{self._name} failed to start: {type(error).__name__}: {shown(str(error))}"
+            raise AgentError(why, node=node, event="start") from error
+
+
+def _one_for_each(starts: Any, nodes: int) -> list[Any]:
+    if not isinstance(starts, list) or len(starts) != nodes:
+        found = f"a list of {len(starts)}" if isinstance(starts, list) else shown(starts)
+        raise AgentError(f"initial returned {found}, not a list of {nodes}, one entry for each node", event="start")
+    return starts

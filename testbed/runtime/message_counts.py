@@ -16,23 +16,34 @@ class MessageClass:
     """What the driver knows of a class of messages, and how many of them were sent since the warmup."""
 
     __slots__ = (
-        "added_words", "name", "plain", "receive", "sent", "sent_added_words", "sent_words", "tokens", "units",
-        "watched", "words",
+        "added_words", "inspect_at", "name", "plain", "receive", "sent", "sent_added_words", "sent_tokens",
+        "sent_words", "tokens", "units", "watched", "words",
     )  # fmt: skip
 
     def __init__(self, kind: type[Message], algorithm: type[Agent]) -> None:
         self.name = kind.__name__
         self.receive = algorithm.receiver(kind)
         self.words, self.added_words = fixed_words(kind), fixed_added_words(kind)
-        self.units = kind.units if isinstance(kind.units, int) else None  # else a property: each message has its own
-        self.tokens = self.units if kind.tokens is None else kind.tokens if isinstance(kind.tokens, int) else None
+        self.units = _fixed_amount(kind.units)
+        self.tokens = self.units if kind.tokens is None else _fixed_amount(kind.tokens)
         has_one_size = self.words is not None and self.added_words is not None
         self.plain = has_one_size and self.units == self.tokens == 0
         """Whether messages of this class need only be counted."""
         self.watched = not has_one_size or self.units is None or self.tokens is None
         """Whether each is looked at: they differ from each other, or a listener wants every message."""
         self.sent = 0
-        self.sent_words = self.sent_added_words = 0  # of messages that were looked at one by one
+        self.sent_words = self.sent_added_words = self.sent_tokens = 0  # of messages that were looked at one by one
+        self.inspect_at = 1  # how many will have been sent when one is inspected next
+
+    @property
+    def token_hops(self) -> int:
+        """How many of the messages carried tokens."""
+        return self.sent_tokens if self.tokens is None else self.sent if self.tokens else 0
+
+
+def _fixed_amount(declared: object) -> int | None:
+    """What every message of a class carries; None for a property: each message has its own."""
+    return declared if type(declared) is int and declared >= 0 else None
 
 
 class MessageCounts:
@@ -49,7 +60,8 @@ class MessageCounts:
     def forget(self) -> None:
         """The warmup is over: what was sent before does not count."""
         for kind in (*self.usual.values(), *self.cut_off.values()):
-            kind.sent = kind.sent_words = kind.sent_added_words = 0
+            kind.sent = kind.sent_words = kind.sent_added_words = kind.sent_tokens = 0
+            kind.inspect_at = 1
 
     def report(self, listener: Listener) -> None:
         """Pass to the listener how many messages were sent since the warmup."""
@@ -57,5 +69,5 @@ class MessageCounts:
             words = kind.sent_words if kind.words is None else kind.sent * kind.words
             added = kind.sent_added_words if kind.added_words is None else kind.sent * kind.added_words
             if kind.sent:
-                listener.sent(kind.name, kind.sent, words, added)
+                listener.sent(kind.name, kind.sent, words, added, kind.token_hops)
         listener.sent_cut_off(sum(kind.sent for kind in self.cut_off.values()))

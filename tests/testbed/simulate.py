@@ -41,7 +41,7 @@ class Simulated:
 
     @property
     def verdicts(self) -> dict[str, str]:
-        return {name: one["verdict"] for name, one in self.audit.verdicts().items()}
+        return verdicts_of(self.audit.verdicts())
 
     @property
     def details(self) -> dict[str, str]:
@@ -59,7 +59,18 @@ def groups_for(algorithm: str) -> dict[str, Any]:
     return {} if algorithm in WITHOUT_GROUPS else {"churn": {"groups": 1, "departures": 0.05, "away": 1.0}}
 
 
-ALL_OK = {"safety": "ok", "conservation": "ok", "starvation": "ok", "order": "ok"}
+JUDGED = ("safety", "conservation", "starvation", "progress", "order", "contract")
+"""The checks that say something of the algorithm."""
+ALL_OK = dict.fromkeys(JUDGED, "ok")
+
+
+def verdicts_of(checks: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """What the checks say of the algorithm. In real time, not what a busy machine is to blame for."""
+    is_late = checks["timing"]["verdict"] == "inconclusive"
+    return {
+        name: "ok" if is_late and checks[name]["verdict"] == "inconclusive" else checks[name]["verdict"]
+        for name in JUDGED
+    }
 
 
 def all_ok(algorithm: str) -> dict[str, str]:

@@ -30,6 +30,10 @@ class SimBackend(Backend):
     ) -> None:
         """Run one repetition, passing everything that happens to the listener."""
         from testbed.backends.sim.simulation import Simulation
+        from testbed.runtime.handler_watch import HandlerWatch
 
         assert isinstance(listener, BatchedListener), "virtual time passes frequent events in batches"
-        Simulation(scenario, Streams(scenario.seed, repetition), listener).run_all(report)
+        simulation: Simulation | None = None
+        with HandlerWatch(scenario.handler_limit, lambda: -1 if simulation is None else simulation.now):
+            simulation = Simulation(scenario, Streams(scenario.seed, repetition), listener)
+            simulation.run_all(report)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 
 from agents.contract import TICKS, Needs, Shares
 from agents.groups import GroupAgent
@@ -22,12 +23,17 @@ from testbed.network.interfaces import MovingUnits
 from testbed.network.partitions import Partitions
 from testbed.network.travel import Travel
 from testbed.randomness import Streams
+from testbed.runtime.breach import awaited, held
 from testbed.runtime.channel import Post
 from testbed.runtime.driver import Driver
 from testbed.runtime.group_driver import GroupDriver
+from testbed.runtime.shared_memory import SharedMemory
 from testbed.scenario.links import RadioChoice
 from testbed.scenario.schema import Scenario
 from testbed.scenario.topology import GeometricTopology, RandomTopology
+
+NODES_ASKED = 500
+"""So many nodes are asked between two reports what they hold; in a larger network less often, for speed."""
 
 
 class Simulation(EventQueue):
@@ -40,6 +46,7 @@ class Simulation(EventQueue):
         self._streams = streams
         self._is_radio = isinstance(scenario.links, RadioChoice)
         self._has_groups = scenario.algorithm.agent.needs is Needs.GROUPS
+        self._memory = SharedMemory(scenario.algorithm.agent)
         self._repetition = Repetition(scenario, streams)
         self.geometry, self.graph = self._repetition.geometry, self._repetition.graph
         self.groups: IdealGroups | RadioGroups | None = None
@@ -179,7 +186,7 @@ class Simulation(EventQueue):
         """The units in transit; where it is not known when they arrive, with a time shortly after now."""
         soon, is_known = self.now + TICKS // 100, isinstance(self.transport, IdealLinks)
         return [
-            MovingUnits(post[0].source, post[0].target, t if is_known else soon, _sender(post), *amount)
+            MovingUnits(post[0].source, post[0].target, t if is_known else soon, *_ends(post), *amount)
             for t, post in self.transport.in_transit()
             if any(amount := (post[1].units, tokens_of(post[1])))
         ]
@@ -187,7 +194,7 @@ class Simulation(EventQueue):
     def held_by(self, node: int) -> tuple[int, int]:
         """How many units and how many tokens a node holds; none if it does not run."""
         agent = self.driver.agents.get(node)
-        return (0, 0) if agent is None else (agent.units, agent.tokens)
+        return (0, 0) if agent is None else held(agent, node, t=self.now)
 
     def set_cut_off(self, nodes: frozenset[int]) -> None:
         """These nodes can reach no unit now."""
@@ -195,6 +202,7 @@ class Simulation(EventQueue):
 
     def crash(self, node: int) -> None:
         """Stop a node at once; it loses its state."""
+        self._compare()
         self.driver.crash(node)
         if self.groups is not None:
             self.groups.crash(node)
@@ -205,6 +213,7 @@ class Simulation(EventQueue):
     def restart(self, node: int) -> None:
         """Start a crashed node again, with an empty state."""
         self.driver.restart(node, self._repetition.initial_state.restarted(node))
+        self._compare()
         self.links.restart(node)
         if self.travel is not None:
             self.travel.return_of(node)
@@ -287,11 +296,22 @@ class Simulation(EventQueue):
         else:
             self._expect_entry(-1)
 
+        reports = count(1)
+
         def report_progress() -> None:
             self.listener.settle()
+            if not next(reports) % (1 + scenario.nodes // NODES_ASKED):
+                self._compare()
             report(self._progress())
 
         self._log_end(self.run(report_progress))
+
+    def _compare(self) -> list[tuple[int, int]]:
+        """Ask every node what it holds, and let the checks compare that with what it holds by its messages."""
+        held = [self.held_by(node) for node in range(self.scenario.nodes)]
+        self.listener.compare(self.now, held)
+        self._memory.check(self.now)
+        return held
 
     def _progress(self) -> float:
         if self.scenario.duration is not None:
@@ -307,12 +327,13 @@ class Simulation(EventQueue):
         waiting = self.driver.waiting()
         if waiting and self.scenario.algorithm.agent.shares is Shares.PERMISSIONS:
             for node, agent in sorted(self.driver.agents.items()):
-                if awaited := sorted(agent.awaits()):
-                    self.listener.awaits(self.now, node, awaited, agent.spares)
+                peers, spares = awaited(agent, node, range(self.scenario.nodes), t=self.now)
+                if peers:
+                    self.listener.awaits(self.now, node, peers, spares)
         for application in waiting:
             reach = self.partitions.reach(application.node)
             self.listener.pending(self.now, application.node, application.since, True, *reach)
-        held = [self.held_by(node) for node in range(self.scenario.nodes)]
+        held = self._compare()
         self.driver.counts.report(self.listener)
         if isinstance(self.links, RadioLinks):
             for kind in sorted(self.links.frames):
@@ -320,7 +341,8 @@ class Simulation(EventQueue):
         self.listener.stop(self.now, None, why, [units for units, _ in held], [tokens for _, tokens in held])
 
 
-def _sender(post: Post) -> int:
-    """The node that sent a message which is in transit, over one link or several."""
+def _ends(post: Post) -> tuple[int, int]:
+    """The nodes that a message in transit is from and for, over one link or several."""
     message = post[1]
-    return message.channel.source if isinstance(message, RoutedMessage) else post[0].source
+    channel = message.channel if isinstance(message, RoutedMessage) else post[0]
+    return channel.source, channel.target

@@ -24,6 +24,10 @@ class RunClock:
         """The reading of `time.monotonic()`, and so of an event loop's clock, at a time of the run."""
         return self.epoch_ns / 1e9 + ticks / TICKS * self.time_unit
 
+    def ns_since(self, ticks: int) -> int:
+        """The nanoseconds since a time of the run."""
+        return time.monotonic_ns() - self.epoch_ns - round(ticks * self.time_unit * (1e9 / TICKS))
+
     def seconds(self) -> float:
         """The time now in seconds, as in trajectories."""
         return (time.monotonic_ns() - self.epoch_ns) / 1e9

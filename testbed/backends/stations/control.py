@@ -9,11 +9,11 @@ from __future__ import annotations
 import ctypes
 import errno
 import json
-import signal
 import socket
 from typing import Any
 
 from testbed.errors import TestbedError
+from testbed.interrupts import leave_interrupts_to_parent
 from testbed.processes import die_with_parent
 
 _PR_SET_NAME = 15
@@ -77,8 +77,7 @@ class Control:
 
 
 def become_child(name: str) -> None:
-    """End with the parent, leave Ctrl-C to it, and have a name of its own in lists of processes."""
+    """End with the parent, leave interrupts to it, and have a name of its own in lists of processes."""
     die_with_parent()
     ctypes.CDLL(None).prctl(_PR_SET_NAME, name.encode()[:15])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    leave_interrupts_to_parent()

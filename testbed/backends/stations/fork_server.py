@@ -21,6 +21,7 @@ from testbed.backends.stations.station import Station
 from testbed.backends.stations.station_log import output_path
 from testbed.backends.stations.transport import Transport, make_transport
 from testbed.randomness import Streams
+from testbed.runtime.handler_watch import HandlerWatch
 from testbed.scenario.loader import loads
 
 
@@ -78,7 +79,8 @@ class ForkServer:
             self._control.close()
             send_output_to(output_path(self._folder, f"{node:03d}"))
             station = Station(self._repetition, node, incarnation, transport, control, self._folder)
-            code = asyncio.run(station.run())
+            with HandlerWatch(self._repetition.scenario.handler_limit):
+                code = asyncio.run(station.run())
         except BaseException:
             traceback.print_exc()  # into the station's own output
             raise

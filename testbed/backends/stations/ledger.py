@@ -130,7 +130,10 @@ class Ledger:
     def moving_units(self) -> list[MovingUnits]:
         """The units in transit."""
         moving = self.holdings.moving.items()
-        return [MovingUnits(source, target, self.now, source, *amount) for (source, target, _), (_, *amount) in moving]
+        return [
+            MovingUnits(source, target, self.now, source, target, *amount)
+            for (source, target, _), (_, *amount) in moving
+        ]
 
     def held_by(self, node: int) -> tuple[int, int]:
         """How many units and how many tokens a node holds; none if it does not run."""

@@ -12,6 +12,7 @@ from testbed.backends.stations.radio_node import RadioNode
 from testbed.backends.stations.station_log import StationLog
 from testbed.durations import to_ticks
 from testbed.link.actions import Transmit
+from testbed.runtime.breach import awaited, held
 from testbed.runtime.channel import Post
 from testbed.runtime.driver import Driver
 from testbed.runtime.group_driver import GroupDriver
@@ -53,7 +54,10 @@ class Node(RadioNode):
         agent = repetition.agent(node) if is_first else repetition.initial_state.restarted(node)
         application = repetition.application(node, self._incarnation)
         kind = GroupDriver if agent.needs is Needs.GROUPS else Driver
-        return kind({node: agent}, {node: application}, self, self._log)
+        driver = kind({node: agent}, {node: application}, self, self._log, nodes=repetition.scenario.nodes)
+        if not is_first:
+            driver.came_back(node)
+        return driver
 
     def _make_stack(self) -> Stack:
         scenario = self._repetition.scenario
@@ -110,6 +114,7 @@ class Node(RadioNode):
 
     def holdings(self) -> dict[str, Any]:
         """What the agent holds, and which nodes it waits for."""
-        agent = self._driver.agents[self._node]
-        held = {"units": agent.units, "tokens": agent.tokens}
-        return {**held, "awaits": sorted(agent.awaits()), "spares": agent.spares}
+        agent, nodes = self._driver.agents[self._node], range(self._repetition.scenario.nodes)
+        units, tokens = held(agent, self._node, t=self.now)
+        peers, spares = awaited(agent, self._node, nodes, t=self.now)
+        return {"units": units, "tokens": tokens, "awaits": peers, "spares": spares}

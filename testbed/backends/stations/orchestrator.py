@@ -22,16 +22,17 @@ from testbed.backends.repetition import Repetition
 from testbed.backends.stations.clock import RunClock
 from testbed.backends.stations.environment import StationEnvironment
 from testbed.backends.stations.fault_target import StationFaults
+from testbed.backends.stations.lateness import bound_ms
 from testbed.backends.stations.ledger import Ledger
 from testbed.backends.stations.merging import LogMerger
 from testbed.backends.stations.processes import FORK_SERVER, MEDIUM, Processes, ProcessName
 from testbed.backends.stations.station_log import log_path, output_path
 from testbed.backends.stations.timeline import FOR_EVER
 from testbed.durations import to_ticks
-from testbed.errors import TestbedError
+from testbed.errors import MachineError, TestbedError
 from testbed.event_queue import EventQueue
 from testbed.randomness import Streams
-from testbed.runtime.driver import AgentError
+from testbed.runtime.breach import AgentError, held
 from testbed.scenario.schema import Scenario
 
 START_TIMEOUT_S = 120.0
@@ -65,7 +66,7 @@ class Orchestrator(EventQueue):
         self._repetition = Repetition(scenario, Streams(scenario.seed, repetition))
         self._spec = {"scenario": scenario.to_yaml(), "repetition": repetition, "folder": str(folder)}
         agents = [self._repetition.agent(node) for node in range(scenario.nodes)]
-        self._held_at_start = [(agent.units, agent.tokens) for agent in agents]
+        self._held_at_start = [held(agent, node, event="start") for node, agent in enumerate(agents)]
         usable = self._repetition.usable_graph()
         self._links_at_start = self._repetition.links_of_nodes()
         agent = scenario.algorithm.agent
@@ -114,8 +115,10 @@ class Orchestrator(EventQueue):
                 self._environment.close()
             self._merger.merge(FOR_EVER)
             self._log_end(why)
-        except BaseException:
+        except BaseException as error:
             self._merger.merge(FOR_EVER)
+            if isinstance(error, AgentError):  # other stations may have gone on for a moment
+                error.t = max(error.t, self._ledger.now)
             raise
 
     def _start(self) -> None:
@@ -248,14 +251,20 @@ class Orchestrator(EventQueue):
         for node, since in sorted(ledger.holdings.waiting.items()):
             listener.pending(now, node, since, node in ledger.alive, *ledger.partitions.reach(node))
         self._log_frames()
-        lateness = self._ends[MEDIUM]["lateness_ms"]
-        if lateness is not None:
-            listener.lateness(now, None, lateness, None, 0.0)
+        self._log_lateness()
         held = [
             [self._ends[node][what] if node in self._ends else 0 for node in range(self.scenario.nodes)]
             for what in ("units", "tokens")
         ]
         listener.stop(now, None, why, *held)
+
+    def _log_lateness(self) -> None:
+        """Log how late the medium was, and the station that was latest. What crashed incarnations measured is lost."""
+        measured = {node: self._ends.get(node, {}).get("lateness_ms") for node in self._incarnations}
+        stations = [{**summary, "station": node} for node, summary in measured.items() if summary is not None]
+        latest = max(stations, key=lambda one: one["p99"], default=None)
+        allowed_ms = bound_ms(self._repetition.link_settings(), self.scenario.time_unit)
+        self._listener.lateness(self.now, None, self._ends[MEDIUM]["lateness_ms"], latest, allowed_ms)
 
     def _log_frames(self) -> None:
         frames, bytes = Counter[str](), Counter[str]()
@@ -286,9 +295,12 @@ class Orchestrator(EventQueue):
             self._read_clock()
             if message is None:
                 self._notice_end(name)
+            elif "lacks" in message:
+                raise MachineError(message["lacks"])
             elif "failed" in message:
-                is_station = name != MEDIUM and name not in self._environment.helpers
-                raise (AgentError if is_station else StationError)(message["failed"])
+                raise StationError(message["failed"])
+            elif "breach" in message:
+                raise AgentError(**message["breach"])
             elif "end" in message:
                 self._ends[name] = message["end"]
             elif name == FORK_SERVER:

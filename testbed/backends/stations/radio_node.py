@@ -52,9 +52,10 @@ class RadioNode(RealTime):
         self.at(self.now, self._stack.begin)
 
     def on_warm(self) -> None:
-        """The warmup is over: frames that were sent to find links do not count."""
+        """The warmup is over: frames that were sent to find links do not count, nor does lateness (`lateness`)."""
         self.frames.clear()
         self.bytes.clear()
+        self.lateness.clear()
 
     def _layer_arguments(self) -> tuple[Any, ...]:
         repetition, incarnation = self._repetition, self._incarnation

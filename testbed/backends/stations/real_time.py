@@ -8,6 +8,7 @@ from heapq import heappop
 from typing import Any
 
 from testbed.backends.stations.clock import RunClock
+from testbed.backends.stations.lateness import Lateness
 from testbed.event_queue import EventQueue
 
 
@@ -22,6 +23,8 @@ class RealTime(EventQueue):
         self._timer_at = 0
         self._is_running = False
         self._is_over = False
+        self.lateness = Lateness()
+        """Of the events that were planned for the future, and of what else happens at its time."""
         self.read_clock()
 
     def read_clock(self) -> None:
@@ -29,8 +32,11 @@ class RealTime(EventQueue):
         self.now = max(self.now, self._clock.ticks())
 
     def at(self, t: int, happen: Callable[..., None], *args: Any) -> None:
-        """Plan an event."""
-        super().at(t, happen, *args)
+        """Plan an event. One that is due already, such as those of a run that a station joins late, is never late."""
+        if t > self.now:
+            super().at(t, self._run_planned, t, happen, args)
+        else:
+            super().at(t, happen, *args)
         if not self._is_running:
             self._arm()
 
@@ -51,6 +57,11 @@ class RealTime(EventQueue):
             self._timer.cancel()
         self._timer_at = first
         self._timer = self._loop.call_at(self._clock.monotonic_s(first), self._run_due)
+
+    def _run_planned(self, t: int, happen: Callable[..., None], args: tuple[Any, ...]) -> None:
+        """Run an event that was due at t, and note how late it is."""
+        self.lateness.note(self._clock.ns_since(t))
+        happen(*args)
 
     def _run_due(self) -> None:
         self._timer = None

@@ -6,6 +6,7 @@ It reports its clock regularly; its log holds everything that has happened at it
 from __future__ import annotations
 
 import asyncio
+import time
 import traceback
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,22 @@ from typing import Any
 from testbed.backends.repetition import Repetition
 from testbed.backends.stations.clock import RunClock
 from testbed.backends.stations.control import Control
+from testbed.backends.stations.datagrams import DatagramEndpoint
 from testbed.backends.stations.node import Node
 from testbed.backends.stations.radio_node import PlaceNode, RadioNode
 from testbed.backends.stations.station_log import StationLog, log_path
 from testbed.backends.stations.transport import Address, Transport
+from testbed.errors import MachineError
 from testbed.link.actions import Transmit
+from testbed.runtime.breach import AgentError, HandlerTimeout
+from testbed.runtime.handler_watch import too_long
 
 REPORT_EVERY_S = 0.1
+MAX_TRACE = 20_000
+"""Characters of a traceback that are reported; its end says most."""
 
 
-class Station(asyncio.DatagramProtocol):
+class Station:
     """One incarnation of one node, from its start to its exit."""
 
     def __init__(
@@ -36,6 +43,7 @@ class Station(asyncio.DatagramProtocol):
         self._log = StationLog(log_path(folder, node, incarnation))
         self._socket = transport.open(node)  # before the event loop runs: it may set up a namespace
         self._node: RadioNode | None = None  # from the start of the run to its end
+        self._started_ns = 0  # when it started to take part in the run, by `time.time_ns`
         self._strangers = 0
 
     async def run(self) -> int:
@@ -44,7 +52,7 @@ class Station(asyncio.DatagramProtocol):
         self._over: asyncio.Future[int] = loop.create_future()
         loop.set_exception_handler(self._on_exception)
         port = self._socket.getsockname()[1]
-        self._air, _ = await loop.create_datagram_endpoint(lambda: self, sock=self._socket)
+        self._air = DatagramEndpoint(self._socket, loop, self._on_datagram)
         loop.add_reader(self._control.fileno(), self._on_order)
         self._control.send({"ready": port})
         return await self._over
@@ -59,6 +67,7 @@ class Station(asyncio.DatagramProtocol):
             clock = RunClock(order["epoch"], self._repetition.scenario.time_unit)
             kind = Node if self._number < self._repetition.scenario.nodes else PlaceNode
             self._node = kind(self._repetition, self._number, self._incarnation, clock, self._log, self._put)
+            self._started_ns = time.time_ns()
             self._report()
         elif self._node is not None and order["do"] == "stop":
             self._node.stop()
@@ -71,7 +80,8 @@ class Station(asyncio.DatagramProtocol):
         """Report, and exit."""
         self._log.flush()
         dropped = {**node.dropped, "from a stranger": self._strangers}
-        self._control.send({"end": {**node.holdings(), "frames": node.frames, "bytes": node.bytes, "dropped": dropped}})
+        counts = {"frames": node.frames, "bytes": node.bytes, "dropped": dropped}
+        self._control.send({"end": {**node.holdings(), **counts, "lateness_ms": node.lateness.summary_ms()}})
         self._end(0)
 
     def _report(self) -> None:
@@ -87,11 +97,22 @@ class Station(asyncio.DatagramProtocol):
         asyncio.get_running_loop().call_later(REPORT_EVERY_S, self._report)
 
     def _on_exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """An exception in the loop ends the station."""
+        """An exception in the loop ends the station. If it is a full disk, nothing can be printed or logged either."""
         error = context.get("exception")
-        print("".join(traceback.format_exception(error)) if error is not None else context["message"], flush=True)
+        if isinstance(error, OSError | MemoryError):
+            self._control.send({"lacks": str(MachineError.of(error))})  # then the orchestrator ends all stations
+            return
+        trace = "".join(traceback.format_exception(error)) if error is not None else context["message"]
+        print(trace, flush=True)
         self._log.flush()
-        self._control.send({"failed": context["message"] if error is None else str(error)})
+        if isinstance(error, HandlerTimeout):
+            error = too_long(error, 0 if self._node is None else self._node.now)
+        if isinstance(error, AgentError):
+            where = {"node": error.node, "t": error.t, "event": error.event, "output": error.output}
+            self._control.send({"breach": {"why": error.why, **where, "trace": trace[-MAX_TRACE:]}})
+        else:
+            what = context["message"] if error is None else f"{type(error).__name__}: {error}"
+            self._control.send({"failed": f"station {self._number} failed: {what}"})
         self._end(1)
 
     def _end(self, code: int) -> None:
@@ -104,15 +125,14 @@ class Station(asyncio.DatagramProtocol):
 
     # -- the air -----------------------------------------------------------------------------------------------------
 
-    def datagram_received(self, data: bytes, source: Address) -> None:
-        """A datagram has arrived."""
+    def _on_datagram(self, data: bytes, source: Address, came_ns: int) -> None:
+        """A datagram has arrived. It is not late because of the time before this incarnation took part."""
         if not self._transport.is_ours(source):
             self._strangers += 1
         elif self._node is not None:
+            waited_ns = time.time_ns() - max(came_ns, self._started_ns)
+            self._node.lateness.note(max(0, waited_ns))  # the clock of the stamps may be set back
             self._node.on_datagram(data)
 
-    def error_received(self, error: Exception) -> None:
-        """No process listens there, or there is no room: what was sent is lost, as on the air."""
-
     def _put(self, transmit: Transmit) -> None:
-        self._air.sendto(*self._transport.address(transmit))
+        self._air.send(*self._transport.address(transmit))
