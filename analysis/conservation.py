@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from analysis.batched import SENT, Move, MoveListener
 from analysis.check import PERMISSIONS, Check
 from analysis.events import Start
+from analysis.meanings import MEANINGS
 from analysis.neighbourhoods import Whereabouts
 
 INJECTED = ("fault", "crash", "left")
@@ -61,7 +62,7 @@ class Conservation(MoveListener, Check):
 
     def begin(self, start: Start) -> None:
         if start.shares == PERMISSIONS:
-            self.not_applicable = "permissions are not conserved"
+            self.not_applicable = MEANINGS[self.name].permissions
             return
         self.held_units, self.held_tokens = list(start.units), list(start.tokens)
         self.kept, self.whereabouts = list(start.kept), Whereabouts(start)

@@ -37,6 +37,7 @@ def execute(arguments: Namespace) -> int:
 def names(what: str) -> dict[str, str]:
     """Every name of a kind, with a summary."""
     from analysis.checks import CHECKS
+    from analysis.meanings import MEANINGS
     from testbed.backends.registry import BACKENDS, find_backend
     from testbed.mobility.registry import MODELS
     from testbed.radio.propagation import PROPAGATION
@@ -49,7 +50,7 @@ def names(what: str) -> dict[str, str]:
         return {name: _summary(model) for name, model in MODELS.items()}
     if what == "propagation":
         return {name: _summary(model) for name, model in PROPAGATION.items()}
-    return {check.name: _summary(check) for check in CHECKS}
+    return {check.name: MEANINGS[check.name].tokens for check in CHECKS}
 
 
 def _algorithms() -> dict[str, str]:
