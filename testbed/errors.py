@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass
 
 
@@ -49,3 +50,28 @@ class BackendError(TestbedError):
     """A backend cannot run here. The text says what is missing and how to get it."""
 
     exit_code = 3
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors that say that there is no room for a file."""
+
+
+class MachineError(TestbedError):
+    """This machine cannot go on: it has no space, no permission or no memory. The text says what it lacks and where."""
+
+    exit_code = 3
+
+    @classmethod
+    def of(cls, error: OSError | MemoryError, place: object = None) -> MachineError:
+        """The same as one line. `place` is what an error is about that names no file itself."""
+        if isinstance(error, MemoryError):
+            return cls("this machine has not enough memory for that")
+        file = error.filename2 or error.filename or place  # of two files, the second is the one to be written
+        what = error.strerror or str(error)
+        return cls(what if file is None else f"{file}: {what}")
+
+
+class InconclusiveError(TestbedError):
+    """A run shows nothing of the algorithm, because the machine did not keep time. The text says what to do."""
+
+    exit_code = 4

@@ -32,19 +32,24 @@ class Progress:
             return
         self._last = now
         if self._as_lines:
-            print(json.dumps([share, what]), file=sys.stderr, flush=True)
+            self._write(json.dumps([share, what]) + "\n")
             return
         elapsed = now - self._begin
         left = f", {elapsed / share - elapsed:.0f} s left" if share > 0.02 else ""
         bar = ("#" * round(share * 20)).ljust(20, ".")
-        sys.stderr.write(f"\r\x1b[K[{bar}] {share:4.0%} {what}{left}")
-        sys.stderr.flush()
+        self._write(f"\r\x1b[K[{bar}] {share:4.0%} {what}{left}")
 
     def clear(self) -> None:
         """Clear the line, so that something else can be printed."""
         if self._shown:
-            sys.stderr.write("\r\x1b[K")
+            self._write("\r\x1b[K")
+
+    def _write(self, text: str) -> None:
+        try:
+            sys.stderr.write(text)
             sys.stderr.flush()
+        except OSError:  # the terminal was closed, which must not end a run that ignores that
+            self._shown = self._as_lines = False
 
     def __enter__(self) -> Progress:
         return self

@@ -11,7 +11,7 @@ from testbed.errors import one_line
 
 EXIT_CODES = """\
 exit codes: 0 all well; 1 a check or an expectation failed; 2 the input is wrong; 3 the backend cannot run here;
-130 interrupted"""
+4 the run shows nothing, such as one that was too late for real time; 130 interrupted"""
 
 
 class Parser(argparse.ArgumentParser):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.cli.arguments import add_command, add_overrides, add_scenario, locate, overrides
+from testbed.cli.output import print_note
 from testbed.errors import InputError
 
 
@@ -33,7 +34,7 @@ def execute(arguments: Namespace) -> int:
         for fixed in as_it_will_run:
             if override.startswith(fixed.partition("=")[0] + "=") and override != fixed:
                 raise InputError(f"--set {override}: allowed: {fixed}, as an exported script has it")
-    scenario = load(locate(arguments.scenario), [*overrides(arguments), *as_it_will_run])
+    scenario = load(locate(arguments.scenario), [*overrides(arguments), *as_it_will_run], print_note)
     if arguments.file is None:
         print(export(scenario), end="")
     else:

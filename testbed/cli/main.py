@@ -1,15 +1,17 @@
 """The command `testbed`. Results go to stdout, progress to stderr and only to a terminal.
 
 Exit codes: 0 all well, 1 a check or an expectation failed, 2 the input is wrong, 3 this backend cannot run here,
-130 interrupted.
+4 the run shows nothing, such as one that was too late for real time, 130 interrupted.
 """
 
 from __future__ import annotations
 
 import argparse
 import io
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from testbed import __version__
 from testbed.cli import (
@@ -28,7 +30,8 @@ from testbed.cli import (
     smoke,
 )
 from testbed.cli.arguments import EXIT_CODES, Parser
-from testbed.errors import TestbedError, one_line
+from testbed.errors import MachineError, TestbedError, one_line
+from testbed.interrupts import Terminated, exit_code, terminations_raised
 
 COMMANDS = (
     run, compare, reproduce, mobility, analyze, replay, smoke, listing, export, scaffold, guest, clean, doctor,
@@ -42,19 +45,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without the character ± still shows the table
     try:
-        code: int = arguments.execute(arguments)
-        sys.stdout.flush()  # here a full disk can still be reported
+        with terminations_raised():
+            code: int = arguments.execute(arguments)
+            sys.stdout.flush()  # here a full disk can still be reported
     except TestbedError as error:
         print(f"testbed: {one_line(str(error))}", file=sys.stderr)
         return error.exit_code
-    except KeyboardInterrupt:
-        print("testbed: interrupted", file=sys.stderr)
-        return 130
+    except KeyboardInterrupt as interrupt:
+        how = f" by {interrupt}" if isinstance(interrupt, Terminated) else ""
+        with suppress(OSError):  # after a hangup there may be no terminal
+            print(f"testbed: interrupted{how}", file=sys.stderr)
+        return exit_code(interrupt)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone
-        return 1
-    except OSError as error:
-        print(f"testbed: {one_line(str(error))}", file=sys.stderr)
         return 1
     except ImportError:
         winning = [other for other in doctor.shadowed() if other["wins"]]
@@ -62,10 +65,19 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print(f"testbed: {one_line(doctor.describe(winning[0]))}", file=sys.stderr)
         return 3
-    except MemoryError:
-        print("testbed: this machine has not enough memory for that", file=sys.stderr)
-        return 1
+    except (OSError, MemoryError) as error:
+        print(f"testbed: {one_line(str(MachineError.of(error)))}", file=sys.stderr)
+        _drop_output()
+        return MachineError.exit_code
     return code
+
+
+def _drop_output() -> None:
+    """If what was printed cannot be written, drop it: Python would try again at its end, and change the exit code."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def parser() -> argparse.ArgumentParser:

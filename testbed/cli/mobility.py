@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.cli.arguments import add_command, add_json, add_out, add_overrides, locate, overrides
-from testbed.cli.output import print_json
+from testbed.cli.output import print_json, print_note
 from testbed.errors import BackendError, InputError
 
 
@@ -36,7 +36,7 @@ def execute(arguments: Namespace) -> int:
     from testbed.experiments.mobility_survey import survey
     from testbed.scenario.loader import load
 
-    found = survey(load(locate(Path(what[0])), overrides(arguments)))
+    found = survey(load(locate(Path(what[0])), overrides(arguments), print_note))
     lacking = plots_missing() if arguments.plot else None
     if lacking is not None:
         raise BackendError(f"no plot: {lacking}")

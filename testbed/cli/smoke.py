@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from testbed.cli.arguments import add_command, add_json, add_out, locate
 from testbed.cli.output import print_json
 from testbed.errors import InputError
+
+if TYPE_CHECKING:
+    from testbed.experiments.smoke import SmokeResult
 
 
 def add(commands: Any) -> None:
@@ -25,15 +28,17 @@ def add(commands: Any) -> None:
 def execute(arguments: Namespace) -> int:
     """Carry out the command; returns the exit code."""
     from testbed.backends.registry import BACKENDS, usable_backend
-    from testbed.experiments.smoke import SmokeResult, find_scenarios, run_all, write_junit
+    from testbed.experiments.smoke import find_scenarios, run_all, write_junit
     from testbed.progress import Progress
 
     def show(result: SmokeResult) -> None:
         if not arguments.json:
             progress.clear()
-            print(f"{'FAIL' if result.problems else 'ok  '} {result.seconds:6.2f} s  {result.file}", flush=True)
-            for problem in result.problems:
-                print(f"       {problem}", flush=True)
+            slower = result.slower_time_unit
+            again = "" if slower is None else f" (was late; repeated with time_unit={slower:g})"
+            print(f"{result.word} {result.seconds:6.2f} s  {result.file}{again}", flush=True)
+            for line in result.problems or result.inconclusive:
+                print(f"       {line}", flush=True)
 
     if arguments.backend is not None:
         if arguments.backend not in BACKENDS:
@@ -47,10 +52,17 @@ def execute(arguments: Namespace) -> int:
         results = run_all(find_scenarios(folder), arguments.out, show, progress, overrides)
     if arguments.junit:
         write_junit(results, arguments.junit)
-    failed = sum(bool(one.problems) for one in results)
+    failed, unclear = sum(one.is_failed for one in results), sum(one.is_open for one in results)
+    passed = len(results) - failed - unclear
     if arguments.json:
-        rows = [{"scenario": str(one.file), "seconds": one.seconds, "problems": one.problems} for one in results]
-        print_json({"passed": len(results) - failed, "failed": failed, "scenarios": rows})
+        counts = {"passed": passed, "failed": failed, "inconclusive": unclear}
+        print_json({**counts, "scenarios": [_as_row(one) for one in results]})
     else:
-        print(f"{len(results) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+        print(f"{passed} passed, {failed} failed{f', {unclear} inconclusive' if unclear else ''}")
+    return 1 if failed else 4 if unclear else 0
+
+
+def _as_row(result: SmokeResult) -> dict[str, Any]:
+    """For JSON."""
+    row = {"scenario": str(result.file), "seconds": result.seconds, "problems": result.problems}
+    return {**row, "inconclusive": result.inconclusive, "slower_time_unit": result.slower_time_unit}

@@ -9,19 +9,19 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import threading
 import traceback
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from testbed.errors import TestbedError
+from testbed.errors import MachineError, TestbedError
+from testbed.interrupts import interrupts_held, leave_interrupts_to_parent
 from testbed.processes import die_with_parent
-from testbed.runtime.driver import AgentError
+from testbed.runtime.breach import AgentError
 
 _CONTEXT = multiprocessing.get_context("fork")
 _POLL_S = 0.2
@@ -122,7 +122,7 @@ def spread(
     workers: list[Worker] = []
     try:
         for _ in range(min(cores(), len(jobs))):
-            with _interrupts_held():
+            with interrupts_held():  # so that every worker that was started is known
                 workers.append(Worker(work, jobs))
             _assign(workers[-1], waiting)
         while busy := [worker for worker in workers if worker.job is not None]:
@@ -135,7 +135,7 @@ def spread(
                     continue
                 worker.job = None
                 if isinstance(done.result, Failure) and done.result.is_lost:
-                    with _interrupts_held():
+                    with interrupts_held():
                         worker.close()
                         workers.remove(worker)
                         if waiting:
@@ -143,30 +143,11 @@ def spread(
                 _assign(worker, waiting)
                 yield done
     finally:
-        with _interrupts_held():
+        with interrupts_held():  # so that none is left
             for worker in workers:
                 worker.process.kill()
             for worker in workers:
                 worker.close()
-
-
-@contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Delay Ctrl-C until the block has ended, so that every worker that was started is known and none is left.
-
-    By a handler, not by the signal mask: another thread of the process could still take the signal.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield  # Python raises KeyboardInterrupt in the main thread only
-        return
-    interrupts: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: interrupts.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before if before is not None else signal.SIG_DFL)
-        if interrupts:
-            signal.raise_signal(signal.SIGINT)
 
 
 def _assign(worker: Worker, waiting: deque[int]) -> None:
@@ -201,8 +182,8 @@ def _ending(exit_code: int | None) -> str:
 
 
 def _serve(work: Work, jobs: Sequence[Any], connection: Connection, parents_end: Connection, parent: int) -> None:
-    """The worker process. It has the jobs from the fork. Ctrl-C reaches it too, but only the parent acts on it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """The worker process. It has the jobs from the fork."""
+    leave_interrupts_to_parent()
     die_with_parent(parent)
     parents_end.close()
     while True:
@@ -223,8 +204,9 @@ def _attempt(work: Work, job: Any, connection: Connection) -> _Result:
         return _Result(Failure(str(error), error.exit_code, _trace(error)))
     except TestbedError as error:
         return _Result(Failure(str(error), error.exit_code))
-    except MemoryError as error:
-        return _Result(Failure("this machine has not enough memory for that", 1, _trace(error)))
+    except (OSError, MemoryError) as error:
+        lack = MachineError.of(error)
+        return _Result(Failure(str(lack), lack.exit_code))
     except Exception as error:  # noqa: BLE001  (the parent reports it, with the traceback)
         last = traceback.extract_tb(error.__traceback__)[-1]
         text = f"a worker process failed: {type(error).__name__}: {error} ({last.filename}:{last.lineno})"

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while a command runs in a guest: noted first, acted on when the results are back."""
+"""Ctrl-C, SIGTERM and SIGHUP while a command runs in a guest: noted first, acted on when the results are back."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from testbed.interrupts import INTERRUPTS
 
 
 @contextmanager
@@ -18,7 +20,7 @@ def noted_interrupts() -> Iterator[list[signal.Signals]]:
     if threading.current_thread() is not threading.main_thread():
         yield noted
         return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in INTERRUPTS}
     before = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
 
     def restore() -> None:

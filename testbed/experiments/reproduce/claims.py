@@ -2,7 +2,8 @@
 
 A claim says that quantities are within bounds: a ratio below 1, say, at every load. Each quantity was measured in
 several repetitions and has a 95 % confidence interval. The claim holds if every interval is within the bounds, it does
-not hold if one is wholly outside, and otherwise it is undecided: more repetitions would be needed.
+not hold if one is wholly outside, and otherwise it is undecided: more repetitions would be needed. What must be so in
+every run, such as a check or a count, is judged run by run.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from analysis import stats
+from analysis.check import FAILED, OK
 from analysis.tables import Table, number
 
 HOLDS, FAILS, UNDECIDED, NOT_JUDGED = "holds", "DOES NOT HOLD", "undecided", "not judged"
@@ -146,6 +148,18 @@ def most_of(verdicts: Sequence[str]) -> str:
     """The verdict on a claim that speaks of most points: of more than half of them."""
     hold, fail, half = verdicts.count(HOLDS), verdicts.count(FAILS), len(verdicts) / 2
     return HOLDS if hold > half else FAILS if fail >= half else UNDECIDED
+
+
+def never(counts: Iterable[float | None]) -> str:
+    """The verdict on a claim that something never happens: one run in which it happened is enough against it."""
+    known = [count for count in counts if count is not None]
+    return UNDECIDED if not known else FAILS if any(known) else HOLDS
+
+
+def checked(verdicts: Iterable[str]) -> str:
+    """The verdict on a claim that some checks pass in every run. A check that was not made decides nothing."""
+    found = set(verdicts)
+    return FAILS if FAILED in found else HOLDS if found == {OK} else UNDECIDED
 
 
 def claims_table(claims: Sequence[Claim]) -> Table:

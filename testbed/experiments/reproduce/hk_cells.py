@@ -55,6 +55,8 @@ class HKCell:
             "trace": "metrics",
             **self.changes,
         }
+        if not data["drain"]:  # then what is pending at the end is not served
+            data["expect"] = {"checks": {"starvation": "failed"}}
         return Scenario.model_validate(data)
 
     def __str__(self) -> str:

@@ -22,6 +22,7 @@ from testbed.experiments.reproduce.claims import (
     ClaimList,
     Interval,
     all_of,
+    checked,
 )
 from testbed.experiments.reproduce.klme_cells import (
     CHURN_K,
@@ -142,12 +143,9 @@ def _request_lists(found: Found) -> tuple[str, str]:
 
 def _checked(found: Found, cells: Iterable[KLMECell], names: tuple[str, ...]) -> tuple[str, str]:
     """Whether checks are ok in all runs of some cells."""
-    good = total = 0
-    for cell in cells:
-        for one in found.measured.result(cell).repetitions:
-            total += 1
-            good += all(one["checks"][name]["verdict"] == "ok" for name in names)
-    return f"{good} of {total} runs", UNDECIDED if not total else HOLDS if good == total else FAILS
+    runs = [one["checks"] for cell in cells for one in found.measured.result(cell).repetitions]
+    verdicts = [checked(checks[name]["verdict"] for name in names) for checks in runs]
+    return f"{verdicts.count(HOLDS)} of {len(runs)} runs", all_of(verdicts) if runs else UNDECIDED
 
 
 @CLAIMS.add(
@@ -387,15 +385,16 @@ def _steady_gradient(found: Found) -> tuple[str, str]:
     measured = found.measured
     few, *_, many = measured.nodes(FIGURE_2)
 
-    def slopes(k: int, load: str) -> list[float]:
+    def slopes(k: int, load: str) -> list[float | None]:
         last, first = (measured.values(MESSAGES, _figure_2(ONE, nodes, k, load)) for nodes in (many, few))
-        return [b - a for a, b in zip(first, last, strict=True) if a is not None and b is not None]
+        return [None if a is None or b is None else b - a for a, b in zip(first, last, strict=True)]
 
     points = []
     for k in measured.ks():
         base = slopes(k, MEDIUM)
         for load in (LIGHT, HEAVY):
-            ratio = Interval.of(mine / usual for mine, usual in zip(slopes(k, load), base, strict=False))
+            pairs = zip(slopes(k, load), base, strict=True)
+            ratio = Interval.of(None if mine is None or not usual else mine / usual for mine, usual in pairs)
             points.append(At(f"k = {k}, {load}", ratio))
     return _every(points, Bounds(0.5, 2.0).verdict)
 

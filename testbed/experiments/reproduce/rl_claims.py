@@ -521,16 +521,17 @@ def _slight_decrease(found: Measured, scope: Scope) -> Verdict:
 
 
 def _if_better_over_ideal_routes(found: Measured, over_ideal_routes: str, charged: str) -> Verdict:
-    """Where RL seems to have less than RR over ideal routes, whether it has less with routing charged.
+    """Where RL has less than RR over ideal routes, whether it has less with routing charged.
 
-    As long as the former is undecided, a point at which RL has more with routing charged decides nothing.
+    Where the former is undecided, a point speaks for the claim if RL has less with routing charged, and else decides
+    nothing.
     """
     points = []
     for place in found.places("radio"):
-        before = found.ratio(over_ideal_routes, place.rl, place.rr)
-        if before.mean < 1:
+        before = BELOW_ONE.verdict(found.ratio(over_ideal_routes, place.rl, place.rr))
+        if before != FAILS:
             point = point_of((str(place), found.ratio(charged, place.rl, place.rr, "radio")), BELOW_ONE)
-            is_open = BELOW_ONE.verdict(before) == UNDECIDED and point.verdict == FAILS
+            is_open = before == UNDECIDED and point.verdict == FAILS
             points.append(replace(point, verdict=UNDECIDED) if is_open else point)
     return described("RL over RR", points), all_of(point.verdict for point in points), tuple(points)
 

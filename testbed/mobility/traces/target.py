@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from testbed.errors import FULL, MachineError
 from testbed.mobility.traces.source import fault
 
 
@@ -27,6 +28,8 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
             file.writelines(line.encode() for line in lines)
         partial.replace(path)
     except OSError as error:
+        if error.errno in FULL:
+            raise MachineError.of(error, path) from None
         raise fault(path, f"cannot be written: {error.strerror}") from None
     finally:
         with suppress(OSError):

@@ -186,7 +186,7 @@ def test_connectivity_is_a_share_of_all_links(nodes: int, connectivity: float, l
     text = tiny(nodes=str(nodes), topology=f"{{kind: random, connectivity: {connectivity}}}")
     topology = loads(text).topology
     assert isinstance(topology, RandomTopology)
-    assert topology.links(nodes) == links
+    assert topology.link_count(nodes) == links
 
 
 # -- overrides --------------------------------------------------------------------------------------------------------
