@@ -24,7 +24,7 @@ MEANINGS: dict[str, Meaning] = {
         tokens="never more nodes inside than there are tokens, and only nodes that asked",
         units="the units that the nodes inside asked for are never more than there are",
         permissions="never more nodes inside than the capacity that the algorithm declares",
-        neighbourhoods="the same in every neighbourhood, for the nodes that are there; a token never says that fewer than "
+        neighbourhoods="the same in every neighbourhood, for the nodes there; a token never says that fewer than "
         "none or more than all of its units are free",
     ),
     "conservation": Meaning(
@@ -35,16 +35,16 @@ MEANINGS: dict[str, Meaning] = {
         neighbourhoods="also what lies at the places; a token is made anew only if it is lost",
     ),
     "starvation": Meaning(
-        tokens="every request is served, unless its node crashed, a partition separates it from every token, or a fault or "
-        "a crash took the tokens; not excused once the algorithm has dropped one",
+        tokens="every request is served, unless its node crashed, a partition separates it from every token, or a "
+        "fault or a crash took the tokens; not excused once the algorithm has dropped one",
         units="also excused: its component holds fewer units than it asks for, or it waits behind such a request",
         permissions="units excuse nothing; excused: a partition, or a crash of a node that it cannot do without, as "
         "`awaits` says and as far as the run does not refute it",
         neighbourhoods="excused: a fault, a crash or a departure without notice took the token or all units",
     ),
     "progress": Meaning(
-        tokens="while requests are pending, no node is inside and nothing is wrong with the network, a node enters within "
-        "the patience, and by the end",
+        tokens="while requests are pending, no node is inside and nothing is wrong with the network, a node enters "
+        "within the patience, and by the end",
         units=SAME,
         permissions=SAME,
         neighbourhoods="the same in every neighbourhood",

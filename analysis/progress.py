@@ -61,6 +61,7 @@ class Wait:
 class Progress(StepListener, WorldCheck):
     """If requests are pending and no node is inside, one enters within the scenario's `patience`, and by the end.
 
+    By the end: in the time that the run goes on after requests have stopped, no node entered for half of it or more.
     Judged among the nodes that share units: the whole network, a cluster or a neighbourhood. Not judged while the
     network is partitioned, and not after a crash or after a fault has taken units: what is pending at the end of such
     a run is judged by `starvation`. A run without any request shows nothing, and is inconclusive.
@@ -75,6 +76,7 @@ class Progress(StepListener, WorldCheck):
         self.waits: dict[int | None, Wait] = {None: Wait()}  # by cluster or neighbourhood
         self.clusters: Sequence[int] = ()
         self.whereabouts = Whereabouts(Start())
+        self.closed_at: int | None = None  # when requests stopped
         self.has_crashed = False
         self.robbed = False
 
@@ -154,9 +156,15 @@ class Progress(StepListener, WorldCheck):
     def end(self, t: int, units: list[int], tokens: list[int]) -> None:
         if self.calm_since is None:
             return
+        drained = 0 if self.closed_at is None else t - self.closed_at
+        if self.closed_at is not None and not drained:
+            return  # the run ended as soon as requests stopped, with what was pending then
         for wait in self.waits.values():
-            if wait.waiting and not wait.inside:
+            if wait.stuck_for(t) > min(drained / 2, self.patience or drained):
                 self._offend(t, wait)
+
+    def close(self, t: int, node: None, patience: int) -> None:
+        self.closed_at = t
 
     def verdict(self) -> Verdict:
         """What the check says of the events so far; a run without requests shows nothing."""
