@@ -54,6 +54,8 @@ class Start(NamedTuple):
     """The units whose token lies at the place of each neighbourhood."""
     patience: int = 0
     """For how long a request may be pending, in ticks; 0 if that is not judged."""
+    absent: Sequence[int] = ()
+    """The nodes that are not there all the time: they appear later, or leave."""
     real_time: bool = False
     """Whether time is that of a clock, so that a machine can be too slow for the run."""
 

@@ -64,7 +64,7 @@ class Progress(StepListener, WorldCheck):
     By the end: in the time that the run goes on after requests have stopped, no node entered for half of it or more.
     Judged among the nodes that share units: the whole network, a cluster or a neighbourhood. Not judged while the
     network is partitioned, and not after a crash or after a fault has taken units: what is pending at the end of such
-    a run is judged by `starvation`. A run without any request shows nothing, and is inconclusive.
+    a run is judged by `starvation`. Nor are requests of nodes that are not there all the time. A run without any request shows nothing, and is inconclusive.
     """
 
     name = "progress"
@@ -76,6 +76,7 @@ class Progress(StepListener, WorldCheck):
         self.waits: dict[int | None, Wait] = {None: Wait()}  # by cluster or neighbourhood
         self.clusters: Sequence[int] = ()
         self.whereabouts = Whereabouts(Start())
+        self.absent: frozenset[int] = frozenset()
         self.closed_at: int | None = None  # when requests stopped
         self.has_crashed = False
         self.robbed = False
@@ -83,6 +84,7 @@ class Progress(StepListener, WorldCheck):
     def begin(self, start: Start) -> None:
         super().begin(start)
         self.clusters, self.whereabouts = start.clusters, Whereabouts(start)
+        self.absent = frozenset(start.absent)
         sections: Sequence[int] = sorted(set(start.clusters)) if start.clusters else range(len(start.places))
         self.waits = {section: Wait() for section in (None, *sections)}
 
@@ -96,6 +98,8 @@ class Progress(StepListener, WorldCheck):
 
     def take_steps(self, steps: Iterable[Step]) -> None:
         patience = self.patience if self.calm_since is not None and self.patience else 1 << 62
+        if self.absent:
+            steps = [step for step in steps if step[0] is not REQUESTED or step[2] not in self.absent]
         if len(self.waits) == 1:
             late = self.waits[None].take(steps, patience)
         else:

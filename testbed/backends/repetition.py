@@ -247,6 +247,7 @@ class Repetition:
             groups=[where.get(node) for node in range(scenario.nodes)] if places else [],
             kept=[0 if group.members else group.capacity for group in groups],
             patience=self.patience,
+            absent=sorted({node for _, node, _ in self.geometry.absences()} if self.geometry is not None else ()),
             real_time=find_backend(scenario.backend).real_time,
         )
         listener.start(0, None, *start)

@@ -16,6 +16,7 @@ from contextlib import suppress
 from testbed import __version__
 from testbed.cli import (
     analyze,
+    check,
     clean,
     compare,
     doctor,
@@ -34,7 +35,7 @@ from testbed.errors import MachineError, TestbedError, one_line
 from testbed.interrupts import Terminated, exit_code, terminations_raised
 
 COMMANDS = (
-    run, compare, reproduce, mobility, analyze, replay, smoke, listing, export, scaffold, guest, clean, doctor,
+    run, compare, reproduce, mobility, analyze, replay, smoke, listing, export, scaffold, check, guest, clean, doctor,
 )  # fmt: skip
 """In the order of the help. Each module has `add(commands)`, which adds its arguments and sets `execute`."""
 
