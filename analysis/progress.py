@@ -99,7 +99,9 @@ class Progress(StepListener, WorldCheck):
     def take_steps(self, steps: Iterable[Step]) -> None:
         patience = self.patience if self.calm_since is not None and self.patience else 1 << 62
         if self.absent:
-            steps = [step for step in steps if step[0] is not REQUESTED or step[2] not in self.absent]
+            every = list(steps)
+            steps = [step for step in every if step[0] is not REQUESTED or step[2] not in self.absent]
+            self.waits[None].has_asked |= len(steps) < len(every)
         if len(self.waits) == 1:
             late = self.waits[None].take(steps, patience)
         else:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn, Protocol
 
-from agents.contract import CRITICAL, REMAINDER, WAITING, Agent, Needs, Shares
+from agents.contract import CRITICAL, REMAINDER, WAITING, Agent, Needs
 from agents.message import Message, tokens_of
 from agents.outputs import CANCEL_TIMER, ENTER, SEND, SET_TIMER, Op
 from analysis.batched import ENTERED, EXITED, RECEIVED, REQUESTED, SENT, BatchedListener
@@ -25,6 +25,7 @@ from testbed.runtime.channel import Channel, Post
 from testbed.runtime.message_counts import MessageClass, MessageCounts
 from testbed.runtime.message_losses import Dropped, MessageLosses
 from testbed.runtime.timers import Timers
+from testbed.runtime.unit_account import UnitAccount
 
 INSPECTED_FIRST, INSPECTED_EVERY = 100, 1_000
 """So many messages of a class are inspected one by one, and then one in so many."""
@@ -76,16 +77,7 @@ class Driver:
         self._timers = Timers(host, self._timer)
         algorithm = type(next(iter(agents.values())))
         self._rules = OutboxRules(algorithm, range(nodes or len(agents)), any_node=algorithm.needs is not Needs.LINKS)
-        # By the messages of a node: the units that it holds. Where every message is looked at, an agent is asked after
-        # every step whether it agrees. Elsewhere, for speed, the simulator asks all agents now and then, and a
-        # repetition that fails is run again to find the step.
-        counts_units = algorithm.shares is Shares.TOKENS or algorithm.units is not Agent.units
-        self._exact = counts_units and listener.each_message
-        self._tokens_apart = algorithm.tokens is not Agent.tokens
-        self._held = dict.fromkeys(agents, 0)
-        self._held_tokens = dict.fromkeys(agents, 0)
-        for node, agent in agents.items():
-            self._held[node], self._held_tokens[node] = held(agent, node, event="start")
+        self._account = UnitAccount(agents, listener)
         self.counts = MessageCounts((*algorithm.messages, Dropped), algorithm)
         self._classes, self._classes_cut_off = self.counts.usual, self.counts.cut_off
         for classes in (self._classes, self._classes_cut_off):
@@ -150,7 +142,7 @@ class Driver:
 
     def receive(self, posts: list[Post]) -> None:
         """Messages arrive at the same time; each is one step of its agent."""
-        agents, exact = self.agents, self._exact
+        agents, account = self.agents, self._account
         for channel, message, number, kind in posts:
             if number <= channel.arrived:
                 self._report_disorder(channel, message, number)
@@ -170,8 +162,8 @@ class Driver:
                     self._apply(agent, channel.target)
                 except Exception as error:  # noqa: BLE001  (raised again, unless the outbox is to blame)
                     self._explain(channel.target, called("on_receive", channel.source, message), error)
-            if exact:
-                self._recount(channel.target, "on_receive", channel.source, message)
+            if account.is_exact:
+                account.recount(self.host.now, agent, channel.target, "on_receive", channel.source, message)
             if channel.on_arrival is not None:
                 channel.on_arrival(channel)
 
@@ -182,7 +174,7 @@ class Driver:
             return
         units, tokens, note, others = message.units, tokens_of(message), self._note_move, self._others
         if units or tokens:
-            self._gain(channel.target, units, tokens)
+            self._account.gain(channel.target, units, tokens)
             note((RECEIVED, self.host.now, channel.target, channel.source, number, kind.name, units, tokens))
         if others is not None:
             others.recv(self.host.now, channel.target, channel.source, number, kind.name, units, tokens)
@@ -216,7 +208,7 @@ class Driver:
                 continue
             node, peer, name = channel.source, channel.target, type(message).__name__
             units, tokens = message.units, tokens_of(message)
-            self._gain(node, units, tokens)
+            self._account.gain(node, units, tokens)
             self.listener.returned(self.host.now, node, peer, number, name, units, tokens)
             self._step(node, "on_return", peer, message)
 
@@ -224,7 +216,7 @@ class Driver:
         """The node stops at once and loses its state. The host takes its links away."""
         agent, application = self.agents.pop(node), self.applications[node]
         self.listener.crash(self.host.now, node, *held(agent, node, t=self.host.now, event="crash"))
-        self._held[node] = self._held_tokens[node] = 0
+        self._account.clear(node)
         application.incarnation += 1  # what was scheduled for the previous incarnation does not happen
         application.backlog.clear()
         application.wants = False
@@ -245,9 +237,9 @@ class Driver:
 
     def came_back(self, node: int) -> None:
         """A node has restarted: it must not hold anything."""
-        self._held[node] = self._held_tokens[node] = 0
-        if self._exact:
-            self._recount(node, "restart")
+        self._account.clear(node)
+        if self._account.is_exact:
+            self._account.recount(self.host.now, self.agents[node], node, "restart")
 
     # -- the application ---------------------------------------------------------------------------------------------
 
@@ -300,8 +292,8 @@ class Driver:
                 self._apply(agent, node)
             except Exception as error:  # noqa: BLE001  (raised again, unless the outbox is to blame)
                 self._explain(node, called("on_request", demand), error)
-        if self._exact:
-            self._recount(node, "on_request", demand)
+        if self._account.is_exact:
+            self._account.recount(self.host.now, agent, node, "on_request", demand)
 
     def _enter(self, node: int) -> None:
         application, host, note, others = self.applications[node], self.host, self._note_step, self._others
@@ -338,8 +330,8 @@ class Driver:
                 self._apply(agent, node)
             except Exception as error:  # noqa: BLE001  (raised again, unless the outbox is to blame)
                 self._explain(node, "on_release()", error)
-        if self._exact:
-            self._recount(node, "on_release")
+        if self._account.is_exact:
+            self._account.recount(self.host.now, agent, node, "on_release")
         if self.stopping:
             self._halt_if_served()
         elif application.backlog and node not in self.absent and node not in self.away:
@@ -387,8 +379,8 @@ class Driver:
                 self._apply(agent, node)
             except Exception as error:  # noqa: BLE001  (raised again, unless the outbox is to blame)
                 self._explain(node, called(event, *args), error)
-        if self._exact:
-            self._recount(node, event, *args)
+        if self._account.is_exact:
+            self._account.recount(self.host.now, agent, node, event, *args)
 
     def _failed(self, node: int, event: str, error: BaseException) -> AgentError:
         """The error that a handler raised an exception."""
@@ -402,28 +394,6 @@ class Driver:
         if breach is None:
             raise error
         raise AgentError(breach.why, node=node, t=self.host.now, event=event, output=breach.output) from error
-
-    # -- the units of a node -----------------------------------------------------------------------------------------
-
-    def _gain(self, node: int, units: int, tokens: int) -> None:
-        """By a message, a node holds so many more; of a node that sends, fewer."""
-        self._held[node] += units
-        if self._tokens_apart:
-            self._held_tokens[node] += tokens
-
-    def _recount(self, node: int, event: str, *args: Any) -> None:
-        """After a step: report it if an agent holds another amount than by its messages. What it says then counts."""
-        agent, units = self.agents[node], self._held[node]
-        tokens = self._held_tokens[node] if self._tokens_apart else units
-        try:
-            said = agent.units
-            agrees = said == units and type(said) is int and (not self._tokens_apart or agent.tokens == tokens)
-        except RAISED:
-            agrees = False  # which is reported with the event
-        if not agrees:
-            what, now = called(event, *args), self.host.now
-            self._held[node], self._held_tokens[node] = says = held(agent, node, t=now, event=what)
-            self.listener.miscount(now, node, units, tokens, *says, what)
 
     def _apply(self, agent: Agent, node: int) -> None:
         """Carry out what an agent asks for. What it sends is counted, numbered on its channels, and moved together."""
@@ -502,7 +472,7 @@ class Driver:
         if units or tokens:
             if why := self._rules.bad_amount(message):
                 raise Breach(called("send", peer, message), why)
-            self._gain(node, -units, -tokens)
+            self._account.gain(node, -units, -tokens)
             note((SENT, now, node, peer, number, kind.name, units, tokens))
         if others is not None:
             others.send(now, node, peer, number, kind.name, units, tokens, words, added, message)

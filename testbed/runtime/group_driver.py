@@ -79,7 +79,7 @@ class GroupDriver(Driver):
         application.wants = False
         units, tokens = (0, 0) if deposit is None else (deposit.units, tokens_of(deposit))
         others = [[one.node, one.visit] for one in members]
-        self._gain(node, units, tokens)
+        self._account.gain(node, units, tokens)
         self.listener.join(self.host.now, node, group, visit, others, units, tokens, _letter(deposit))
         self._step(node, "on_join", group, visit, members, deposit)
         self.on_moved()
@@ -105,7 +105,7 @@ class GroupDriver(Driver):
             self._give_up_request(application)
         taken = held(agent, node, t=self.host.now, event="on_left")
         self.listener.left(self.host.now, node, group, ready, abandoned, *taken)
-        self._held[node] = self._held_tokens[node] = 0
+        self._account.clear(node)
         self._step(node, "on_left", group)
         self.on_moved()
         self._halt_if_served()
@@ -115,7 +115,7 @@ class GroupDriver(Driver):
         group = self.group_agent(node).group
         assert group is not None
         units, tokens = message.units, tokens_of(message)
-        self._gain(node, units, tokens)
+        self._account.gain(node, units, tokens)
         self.listener.refused(self.host.now, node, group, units, tokens, _letter(message))
         self._step(node, "on_return", node, message)
 
@@ -181,7 +181,7 @@ class GroupDriver(Driver):
                 self.groups.ready_to_leave(node, group)
             else:
                 units, tokens = message.units, tokens_of(message)
-                self._gain(node, -units, -tokens)
+                self._account.gain(node, -units, -tokens)
                 self.listener.deposit(now, node, group, units, tokens, _letter(message))
                 self.groups.deposit(node, group, message)
 
@@ -195,7 +195,7 @@ class GroupDriver(Driver):
             group = self.group_agent(node).group
             if group is None:
                 raise Breach(called("regenerate", a, b), "a node outside every neighbourhood has lost nothing")
-            self._gain(node, a, b)
+            self._account.gain(node, a, b)
             self.listener.regenerate(self.host.now, node, group, a, b)
         else:
             super()._obey(node, op, a, b)

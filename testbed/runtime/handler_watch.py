@@ -20,6 +20,7 @@ from typing import Any
 from testbed.runtime.breach import AgentError, HandlerTimeout, called
 from testbed.runtime.driver import Driver
 from testbed.runtime.initial_state import InitialState
+from testbed.runtime.unit_account import UnitAccount
 
 TICKS_PER_LIMIT = 8
 STANDSTILL = 10
@@ -41,7 +42,7 @@ _CALLERS: dict[CodeType, Callable[[dict[str, Any]], Call]] = {
     Driver._step.__code__: _of_step,
     Driver._give_request.__code__: lambda local: (local["node"], called("on_request", local["demand"])),
     Driver._release.__code__: lambda local: (local["node"], "on_release()"),
-    Driver._recount.__code__: _of_step,
+    UnitAccount.recount.__code__: _of_step,
     InitialState._start.__code__: lambda local: (local["node"], "start"),
     InitialState._initial.__code__: lambda local: (None, "start"),
 }
