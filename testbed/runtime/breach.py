@@ -233,7 +233,12 @@ def awaited(agent: Agent, node: int, nodes: Container[int], *, t: int = 0) -> tu
 
 
 def held(agent: Agent, node: int, *, t: int = 0, event: str = "") -> tuple[int, int]:
-    """How many units and tokens the agent of a node says it holds, or `AgentError` if that is no number of units."""
+    """How many units and tokens the agent of a node says it holds, or `AgentError` if that is no number of units.
+
+    Also if its outbox is no list: an outbox that is empty otherwise is not noticed when a step is carried out.
+    """
+    if type(agent.outbox) is not list:
+        raise AgentError(f"its outbox is {shown(agent.outbox)}, not a list", node=node, t=t, event=event)
     try:
         units, tokens = agent.units, agent.tokens
     except RAISED as error:
