@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from agents.contract import TICKS
@@ -108,7 +108,7 @@ class BatchedAudit(EventAudit, BatchedListener):
     def __init__(self, *others: Listener) -> None:
         super().__init__(*others, checks=BATCHED_CHECKS)
         (self._conservation,) = (one for one in self._checks if isinstance(one, Conservation))
-        self._compared_at = 0
+        self._compared_at: dict[int, int] = {}  # when a node was last asked
         self._notes: list[Note] = []
         self._step_listeners = [one for one in self._judges if isinstance(one, StepListener)]
         self._move_listeners = [one for one in self._judges if isinstance(one, MoveListener)]
@@ -139,11 +139,12 @@ class BatchedAudit(EventAudit, BatchedListener):
             note_listener.take_notes(notes)
         notes.clear()
 
-    def compare(self, t: int, held: Sequence[tuple[int, int]]) -> None:
+    def compare(self, t: int, held: Mapping[int, tuple[int, int]]) -> None:
         self.settle()
-        since, self._compared_at = self._compared_at, t
         for node, by_messages, says in self._conservation.differences(held):
+            since = self._compared_at.get(node, 0)
             self.miscount(t, node, *by_messages, *says, f"a step after t={since / TICKS:g}")
+        self._compared_at.update(dict.fromkeys(held, t))
 
     def metrics(self) -> dict[str, Any]:
         """What was measured."""

@@ -12,7 +12,7 @@ Everything that exists for speed in `analysis` is here, in `analysis.dispatch` a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from analysis.listener import Listener
@@ -42,8 +42,8 @@ class BatchedListener(Listener):
     def settle(self) -> None:
         """Take the notes so far. A backend calls it regularly, so that they do not pile up."""
 
-    def compare(self, t: int, held: Sequence[tuple[int, int]]) -> None:
-        """The units and tokens that every node says it holds now, to be compared with what it holds by its messages."""
+    def compare(self, t: int, held: Mapping[int, tuple[int, int]]) -> None:
+        """The units and tokens that nodes say they hold now, to be compared with what they hold by their messages."""
 
 
 class StepListener(Listener):

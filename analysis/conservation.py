@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from analysis.batched import SENT, Move, MoveListener
@@ -108,15 +108,15 @@ class Conservation(MoveListener, Check):
             self.held_units[node] += units
             self.held_tokens[node] += tokens
 
-    def differences(self, held: Sequence[tuple[int, int]]) -> list[tuple[int, Amount, Amount]]:
+    def differences(self, held: Mapping[int, tuple[int, int]]) -> list[tuple[int, Amount, Amount]]:
         """The nodes that say they hold another amount than by their messages: both amounts."""
         if self.not_applicable:
             return []
-        by_messages = list(map(Amount, self.held_units, self.held_tokens))
+        units, tokens = self.held_units, self.held_tokens
         return [
-            (node, had, Amount(*says))
-            for node, (had, says) in enumerate(zip(by_messages, held, strict=True))
-            if had != says
+            (node, self._holds(node), Amount(*says))
+            for node, says in held.items()
+            if (units[node], tokens[node]) != says
         ]
 
     def miscount(

@@ -64,7 +64,8 @@ class Progress(StepListener, WorldCheck):
     By the end: in the time that the run goes on after requests have stopped, no node entered for half of it or more.
     Judged among the nodes that share units: the whole network, a cluster or a neighbourhood. Not judged while the
     network is partitioned, and not after a crash or after a fault has taken units: what is pending at the end of such
-    a run is judged by `starvation`. Nor are requests of nodes that are not there all the time. A run without any request shows nothing, and is inconclusive.
+    a run is judged by `starvation`. Nor are requests of nodes that are not there all the time. A run without any
+    request, or in which no node entered though the network may be to blame, shows nothing and is inconclusive.
     """
 
     name = "progress"

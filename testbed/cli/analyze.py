@@ -28,7 +28,7 @@ def execute(arguments: Namespace) -> int:
     try:
         runs, others = _sorted_out(arguments.runs)
         analysis = analyze(runs, by=arguments.by)
-        failed = analysis.any_failed()
+        exit_code = analysis.exit_code()
         document = analysis.as_dict() if arguments.json else None
         text = None if arguments.json else analysis.render(arguments.format)
     except RunDirectoryError as error:
@@ -39,7 +39,7 @@ def execute(arguments: Namespace) -> int:
         print_json(document)
     else:
         print(text, end="")
-    return 1 if failed else 0
+    return exit_code
 
 
 def _sorted_out(paths: list[Path]) -> tuple[list[Path], list[Path]]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.check import FAILED, NOT_APPLICABLE, NOT_CHECKED
+from analysis.check import FAILED, INCONCLUSIVE, NOT_APPLICABLE, NOT_CHECKED
 from analysis.load import Run, load_run
 from analysis.tables import metrics_table, runs_table
 from analysis.timing import Timing
-from testbed.errors import InputError
+from testbed.errors import InconclusiveError, InputError
 from testbed.experiments.runner import Result
 from testbed.scenario import yaml_reader
 from testbed.scenario.schema import Scenario
@@ -60,9 +60,10 @@ class Analysis:
     labels: list[str]
     by: str
 
-    def any_failed(self) -> bool:
-        """Whether any check failed in any run."""
-        return any(check["verdict"] == FAILED for run in self.runs for check in self.verdicts(run).values())
+    def exit_code(self) -> int:
+        """1 if any check failed in any run, 4 if any is inconclusive, else 0."""
+        found = {check["verdict"] for run in self.runs for check in self.verdicts(run).values()}
+        return 1 if FAILED in found else InconclusiveError.exit_code if INCONCLUSIVE in found else 0
 
     def verdicts(self, run: Run) -> dict[str, dict[str, Any]]:
         """The verdicts from the log; if it does not hold enough for a check, the run's own verdict is added."""

@@ -27,6 +27,8 @@ from testbed.runtime.message_losses import Dropped, MessageLosses
 from testbed.runtime.timers import Timers
 from testbed.runtime.unit_account import UnitAccount
 
+ASKED_FIRST, ASKED_EVERY = 100, 500
+"""In so many critical sections a node is asked what it holds, and then in one of so many."""
 INSPECTED_FIRST, INSPECTED_EVERY = 100, 1_000
 """So many messages of a class are inspected one by one, and then one in so many."""
 
@@ -321,6 +323,10 @@ class Driver:
         if others is not None:
             others.exit(self.host.now, node, units)
         agent = self.agents[node]
+        if self.entries < ASKED_FIRST or not self.entries % ASKED_EVERY:
+            self.listener.compare(
+                self.host.now, {node: held(agent, node, t=self.host.now, event="its critical section")}
+            )
         try:
             agent.on_release()
         except RAISED as error:

@@ -309,7 +309,7 @@ class Simulation(EventQueue):
     def _compare(self) -> list[tuple[int, int]]:
         """Ask every node what it holds, and let the checks compare that with what it holds by its messages."""
         held = [self.held_by(node) for node in range(self.scenario.nodes)]
-        self.listener.compare(self.now, held)
+        self.listener.compare(self.now, dict(enumerate(held)))
         self._memory.check(self.now)
         return held
 

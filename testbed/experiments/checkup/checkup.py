@@ -27,8 +27,8 @@ from testbed.scenario.algorithm_class import place_of
 from testbed.scenario.schema import Scenario
 
 IDEAL, RADIO = "ideal links", "radio links"
-RUNS = {IDEAL: 90, RADIO: 24}
-RUNS_PER_FAULT = 30
+RUNS = {IDEAL: 120, RADIO: 24}
+RUNS_PER_FAULT = 40
 QUICK_SHARE = 5
 """A quick check-up makes one run in so many."""
 TWIN_RUNS = 6
@@ -62,7 +62,8 @@ class Checkup:
         if failed:
             return f"check: {self.subject.name} FAILED: {', '.join(failed)} ({self.seconds:.0f} s)"
         if unclear:
-            return f"check: {self.subject.name} is inconclusive: {', '.join(unclear)} ({self.seconds:.0f} s)"
+            shown = ", ".join(unclear)
+            return f"check: {self.subject.name} has not failed, but is inconclusive: {shown} ({self.seconds:.0f} s)"
         return f"check: {self.subject.name} is safe and live in {runs} runs ({self.seconds:.0f} s)"
 
     def as_dict(self) -> dict[str, Any]:
@@ -110,6 +111,8 @@ def check_up(
     done.notes = _notes(subject, sent)
     if done.exit_code != 1:
         done.costs = measure_costs(subject, seed, out, report)
+        if done.costs.failures:
+            add(Finding("costs", FAILED, "its runs", done.costs.failures))
     done.seconds = time.monotonic() - begin
     return done
 

@@ -23,6 +23,8 @@ class Costs:
 
     title: str
     rows: list[dict[str, Any]]
+    failures: list[str]
+    """What went wrong in the runs of the algorithm itself."""
 
     def render(self) -> str:
         """As a table."""
@@ -39,7 +41,8 @@ def measure_costs(subject: Subject, seed: int, out: Path, report: Report) -> Cos
     results = run_points(points, "costs", out, report)
     rows = [{"algorithm": one.name, **{metric: one.mean(metric) for metric in METRICS}} for one in results]
     units = f", k={k['k']}" if k else ""
-    return Costs(f"costs: {nodes} nodes{units}, sim with ideal links, no faults, {REPETITIONS} repetitions", rows)
+    title = f"costs: {nodes} nodes{units}, sim with ideal links, no faults, {REPETITIONS} repetitions"
+    return Costs(title, rows, results[0].failures())
 
 
 def _k_of(subject: Subject, nodes: int) -> dict[str, int]:

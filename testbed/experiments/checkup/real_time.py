@@ -34,11 +34,11 @@ def scenario_on(subject: Subject, backend: str, seed: int) -> Scenario:
         "backend": backend,
         "nodes": nodes,
         "time_unit": TIME_UNITS.get(backend, EMULATED_TIME_UNIT),
-        "links": {"kind": "radio", "hello": 2.0},  # rare hellos bear stations that are somewhat late
+        "links": {"kind": "radio", "hello": 4.0},  # rare hellos bear stations that are somewhat late
         "delays": {"hop": 0.02},
         "workload": {"rate": 0.1, "cs_time": 0.4},
-        "warmup": 10.0,
-        "duration": 40.0,
+        "warmup": 16.0,
+        "duration": 50.0,
         "drain": 200.0,
         "patience": 200.0,
         "handler_limit": HANDLER_LIMIT_S,

@@ -58,7 +58,7 @@ class Overdue(Exception):
 
 
 def within_limit(report: Callable[[int], None], limit_s: float) -> Callable[[dict[int, float], str], None]:
-    """What `spread` reports to: passes on how many jobs were begun, and raises `Overdue` for one that takes too long."""
+    """What `spread` reports to: passes on how many jobs were begun; `Overdue` if one takes too long."""
     begun: dict[int, float] = {}
 
     def progress(shares: dict[int, float], words: str) -> None:
