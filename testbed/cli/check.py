@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from typing import TYPE_CHECKING, Any
 
 from testbed.cli.arguments import add_command, add_json, add_out
@@ -30,11 +30,8 @@ def add(commands: Any) -> None:
 
 def _seed(text: str) -> int:
     if not text.isascii() or not text.isdigit():
-        raise ValueError
+        raise ArgumentTypeError(f"found {text!r}; allowed: a whole number from 0")
     return int(text)
-
-
-_seed.__name__ = "seed, a whole number from 0"
 
 
 def execute(arguments: Namespace) -> int:
@@ -72,7 +69,7 @@ def render_finding(finding: Finding) -> str:
     detail = f"  ({finding.detail})" if finding.detail else ""
     lines = [f"{finding.title:{WIDTH}} {word}{detail}"]
     lines += [f"{'':{WIDTH}}   {line}" for line in finding.offences]
-    lines += [f"{'':{WIDTH}}   replay: {command}" for command in finding.replays]
+    lines += [f"{'':{WIDTH}}   replay: {finding.replay}"] if finding.replay else []
     return "\n".join(lines)
 
 

@@ -116,6 +116,10 @@ class OutboxRules:
             wrong = [(called("send", peer, b), why) for peer in a if (why := self.bad_peer(node, peer, neighbours))]
             if wrong:
                 return Breach(*wrong[0])
+        # The driver has changed a broadcast that it was carrying out: it has a group and a number of receivers.
+        group = a[0] if op is BROADCAST and isinstance(a, tuple) and a else a
+        if op in (BROADCAST, READY_TO_LEAVE, DEPOSIT) and type(group) is not int:
+            return Breach(called(op.name.lower(), a, b), "a neighbourhood is a whole number")
         if op in (SEND, BROADCAST, DEPOSIT):
             why = self.bad_message(b)
             name = op.name.lower()
@@ -127,8 +131,6 @@ class OutboxRules:
             return Breach(called("cancel_timer", a), "the name of a timer is text")
         if op is REGENERATE and not (_is_amount(a) and _is_amount(b)):
             return Breach(called("regenerate", a, b), "units and tokens are whole numbers from 0")
-        if op in (READY_TO_LEAVE, DEPOSIT) and type(a) is not int:
-            return Breach(called(op.name.lower(), a, b), "a neighbourhood is a whole number")
         return None
 
     def bad_peer(self, node: int, peer: Any, neighbours: Container[int]) -> str | None:

@@ -33,7 +33,10 @@ class StationBackend(Backend):
     ) -> None:
         """Run one repetition, passing everything that happens to the listener."""
         from testbed.backends.stations.orchestrator import Orchestrator
+        from testbed.runtime.handler_watch import HandlerWatch
 
         assert folder is not None, "stations write logs"
         environment = self.environment(scenario, folder, options)
-        Orchestrator(scenario, repetition, environment, listener, report, folder).run_all()
+        with HandlerWatch(scenario.handler_limit):  # it asks the agents what they hold at the start
+            orchestrator = Orchestrator(scenario, repetition, environment, listener, report, folder)
+        orchestrator.run_all()

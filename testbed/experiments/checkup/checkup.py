@@ -21,7 +21,7 @@ from testbed.experiments.checkup.real_time import scenario_on, try_in_real_time
 from testbed.experiments.checkup.sameness import differences
 from testbed.experiments.checkup.subject import Subject
 from testbed.experiments.checkup.trials import RUN_LIMIT_S, Overdue, try_group
-from testbed.experiments.checkup.twins import with_twins
+from testbed.experiments.checkup.twins import run_with_twins
 from testbed.progress import Report
 from testbed.scenario.algorithm_class import place_of
 from testbed.scenario.schema import Scenario
@@ -108,7 +108,7 @@ def check_up(
             add(Finding(scenario.backend, NOT_CHECKED, "it failed already"))
         else:
             add(try_in_real_time(scenario, out, report))
-    done.notes = _notes(subject, sent)
+    done.notes = _notes(subject, None if done.exit_code == 1 else sent)
     if done.exit_code != 1:
         done.costs = measure_costs(subject, seed, out, report)
         if done.costs.failures:
@@ -149,7 +149,7 @@ class Plan:
         twins = [groups[kinds[number % len(kinds)]][number // len(kinds)] for number in range(TWIN_RUNS)]
         repeated = [draw(subject, title, 3, seed) for title in SAMENESS_OF if title in groups][:2]
         real_time = [scenario_on(subject, backend, seed) for backend in backends]
-        return cls([with_twins(one) for one in twins], repeated, groups, real_time, left_out)
+        return cls(twins, repeated, groups, real_time, left_out)
 
 
 def _concerns(subject: Subject, fault: str) -> bool:
@@ -176,25 +176,24 @@ def _of_class(subject: Subject) -> Finding:
 def check_contract(twins: Sequence[Scenario], repeated: Sequence[Scenario], report: Report) -> Finding:
     """Whether clones, replays and second runs do the same, and messages can be sent as bytes."""
     begin = time.monotonic()
-    finding, _ = try_group("contract", twins, None, report)
+    finding, _ = try_group("contract", twins, None, report, run_with_twins)
     try:
-        found = differences(repeated)
+        found = differences(repeated) if finding.verdict == OK else []
     except Overdue:
         found = []
-        if finding.verdict == OK:
-            finding.verdict, finding.detail = INCONCLUSIVE, f"a run did not end within {RUN_LIMIT_S:g} s"
+        finding.verdict, finding.detail = INCONCLUSIVE, f"a run did not end within {RUN_LIMIT_S:g} s"
     if found:
-        finding.verdict = FAILED
-        finding.offences += found
+        finding.verdict, finding.detail, finding.offences = FAILED, "", found
     if finding.verdict == OK:
         finding.detail = "clones, replays and second runs do the same; messages can be sent as bytes"
     finding.seconds = time.monotonic() - begin
     return finding
 
 
-def _notes(subject: Subject, sent: dict[str, int]) -> list[str]:
-    """What a reader should know besides."""
+def _notes(subject: Subject, sent: dict[str, int] | None) -> list[str]:
+    """What a reader should know besides; `sent` are the messages of all runs, None if the runs ended early."""
     missing = [fault for fault in FAULTS if fault not in subject.agent.survives and _concerns(subject, fault)]
-    silent = [kind.__name__ for kind in subject.agent.messages if not sent.get(kind.__name__)]
-    notes = [f"not declared to survive, and not tried: {', '.join(missing)}"] if missing else []
-    return [*notes, f"never sent in these runs: {', '.join(silent)}"] if silent else notes
+    names = [kind.__name__ for kind in subject.agent.messages]
+    silent = [] if sent is None else [name for name in names if not sent.get(name)]
+    notes = {"not declared to survive, and not tried": missing, "never sent in these runs": silent}
+    return [f"{note}: {', '.join(items)}" for note, items in notes.items() if items]

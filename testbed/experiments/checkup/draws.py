@@ -41,7 +41,7 @@ def draw(subject: Subject, group: str, number: int, seed: int) -> Scenario:
     is_radio = group == "radio links"
     if number % HEAVY_EVERY == HEAVY_EVERY - 1 and not is_radio:
         keys |= {"duration": 400.0, "patience": 200.0}
-        keys["workload"]["rate"] = 1.0
+        keys["workload"] |= _heavy_load(keys["workload"], nodes, rng)
     if is_radio:
         keys |= {"links": {"kind": "radio", "loss": 0.1, "duplicate": 0.05}, "warmup": 10.0, "duration": 60.0}
         keys["delays"] = {"hop": rng.choice(SHORT_HOPS)}
@@ -66,6 +66,15 @@ def _demands(subject: Subject, parameters: dict[str, Any]) -> dict[str, Any]:
     units = {} if largest == 1 else {"units": {"uniform": [1, largest]}}
     priority = {"priority": {"uniform": [0, 9]}} if subject.agent.uses_priorities(values) else {}
     return {**units, **priority}
+
+
+def _heavy_load(workload: dict[str, Any], nodes: int, rng: Random) -> dict[str, Any]:
+    """All nodes ask again soon. Where demands differ, perhaps one for all units among many for one unit."""
+    if "units" not in workload or nodes == 1 or rng.random() < 0.5:
+        return {"rate": 1.0}
+    largest = workload["units"]["uniform"][1]
+    script = [{"node": nodes - 1, "at": at, "units": largest} for at in (20.0, 120.0)]
+    return {"rate": [5.0] * (nodes - 1) + [0.0], "units": 1, "requests": script}
 
 
 # -- networks ---------------------------------------------------------------------------------------------------------

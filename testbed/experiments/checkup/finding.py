@@ -9,9 +9,6 @@ from typing import Any
 from analysis.check import FAILED, INCONCLUSIVE, OK
 from testbed.errors import InconclusiveError
 
-MAX_SHOWN = 2
-"""Offences of a check that failed: the first show what is wrong."""
-
 
 @dataclass
 class Finding:
@@ -22,8 +19,8 @@ class Finding:
     detail: str = ""
     offences: list[str] = field(default_factory=list)
     """Below a failure: which check failed, and the events that broke it."""
-    replays: list[str] = field(default_factory=list)
-    """Commands that show them."""
+    replay: str | None = None
+    """The command that shows the first of them."""
     runs: int = 0
     seconds: float = 0.0
 
@@ -33,18 +30,19 @@ class Finding:
 
 
 def offences_of(checks: dict[str, dict[str, Any]]) -> list[str]:
-    """A line for the first offences of every check that failed."""
+    """The first offence of every check that failed."""
     return [
-        f"{name}: {offender}"
+        f"{name}: {(check['offenders'] or [check['detail']])[0]}"
         for name, check in checks.items()
         if check["verdict"] == FAILED
-        for offender in check["offenders"][:MAX_SHOWN] or [check["detail"]]
     ]
 
 
-def replays_of(checks: dict[str, dict[str, Any]]) -> list[str]:
-    """The commands that replay what failed, each once."""
-    return list(dict.fromkeys(check["replay"] for check in checks.values() if check.get("replay")))
+def replay_of(checks: dict[str, dict[str, Any]]) -> str | None:
+    """The command that replays the earliest offence; the others often follow from it."""
+    shown = [check for check in checks.values() if check.get("replay")]
+    earliest = min(shown, key=lambda check: check["first"]["t"] if check["first"] else 0, default=None)
+    return None if earliest is None else str(earliest["replay"])
 
 
 def exit_code_of(findings: Iterable[Finding]) -> int:

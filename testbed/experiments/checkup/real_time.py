@@ -11,7 +11,7 @@ from analysis.check import FAILED, INCONCLUSIVE, OK
 from analysis.timing import late
 from testbed.errors import InconclusiveError, TestbedError
 from testbed.experiments.checkup.draws import HANDLER_LIMIT_S
-from testbed.experiments.checkup.finding import Finding, offences_of, replays_of
+from testbed.experiments.checkup.finding import Finding, offences_of, replay_of
 from testbed.experiments.checkup.subject import Subject
 from testbed.experiments.runner import run
 from testbed.progress import Report
@@ -82,7 +82,7 @@ def try_in_real_time(scenario: Scenario, out: Path, report: Report) -> Finding:
             finding.verdict, finding.offences = FAILED, [str(error)]
             break
         checks, summary = result.summary["checks"], result.summary
-        finding.offences, finding.replays = offences_of(checks), replays_of(checks)
+        finding.offences, finding.replay = offences_of(checks), replay_of(checks)
         entries = summary["metrics"]["entries"]["mean"] or 0
         finding.detail = f"{scenario.nodes} nodes as processes, {entries:.0f} entries"
         finding.verdict = FAILED if summary["unmet"] else INCONCLUSIVE if summary["inconclusive"] else OK

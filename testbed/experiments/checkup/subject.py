@@ -12,9 +12,9 @@ from pydantic import TypeAdapter, ValidationError
 from agents.contract import Agent
 from agents.registry import ALGORITHMS
 from testbed.errors import InputError
-from testbed.input_errors import nearest
+from testbed.input_errors import KeyPath, nearest
 from testbed.scenario import yaml_reader
-from testbed.scenario.algorithm import Algorithm, AlgorithmChoice, parameter_types
+from testbed.scenario.algorithm import Algorithm, parameter_types
 from testbed.scenario.algorithm_class import find_algorithm
 from testbed.scenario.algorithm_file import AlgorithmFile, load_algorithm_file
 from testbed.scenario.loader import explain
@@ -81,7 +81,7 @@ def find_subject(what: str, name: str | None = None, settings: Sequence[str] = (
         name = what
         agent = _registered(what)
     fixed = _parse_settings(settings)
-    _check_choice(name, loaded, fixed, settings)
+    _check_parameters(name, loaded, fixed, settings)
     return Subject(name, agent, fixed, loaded)
 
 
@@ -112,15 +112,12 @@ def _parse_settings(settings: Sequence[str]) -> dict[str, Any]:
     return parsed
 
 
-def _check_choice(
-    name: str, loaded: AlgorithmFile | None, fixed: dict[str, Any], settings: Sequence[str]
-) -> AlgorithmChoice:
-    """The algorithm with its parameters, or one line that says which of them is wrong."""
+def _check_parameters(name: str, loaded: AlgorithmFile | None, fixed: dict[str, Any], settings: Sequence[str]) -> None:
+    """Raise one line that says which of the parameters is wrong, if one is."""
     file = {} if loaded is None else {"file": str(loaded.path)}
     try:
-        choice: AlgorithmChoice = TypeAdapter(Algorithm).validate_python({"name": name, **file, **fixed})
+        TypeAdapter(Algorithm).validate_python({"name": name, **file, **fixed})
     except ValidationError as error:
-        origins = {(text.partition("=")[0],): text for text in settings}
+        origins: dict[KeyPath, str] = {(text.partition("=")[0],): text for text in settings}
         source = name if loaded is None else loaded.path.name
         raise explain(error, Document(source, {}), origins) from None
-    return choice

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from analysis.check import FAILED, INCONCLUSIVE, OK
-from testbed.experiments.checkup.finding import Finding, offences_of, replays_of
+from testbed.experiments.checkup.finding import Finding, offences_of, replay_of
 from testbed.experiments.failed import FailedLogs, add_replays, failed_checks, unrepeatable
-from testbed.experiments.measure import RepetitionJob, run_job
+from testbed.experiments.measure import RepetitionJob, measure, run_job
 from testbed.experiments.workers import Failure, Work, spread
 from testbed.progress import Report
 from testbed.scenario.schema import Scenario
 
 ENOUGH_FAILURES = 3
-SHOWN_FAILURES = 1
+ENOUGH_S = 4.0
+"""After one failure, a group goes on for so long at most: runs with an endless loop take some seconds each."""
 RUN_LIMIT_S = 40.0
 """Of real time for one job: an algorithm that sends more and more messages would never end."""
 
@@ -40,13 +41,12 @@ class Trials:
         return len(self.failed) + len(self.broken) >= ENOUGH_FAILURES or bool(self.overdue)
 
     def inconclusive(self) -> list[str]:
-        """Why runs show nothing: a line for every run of which a check is inconclusive."""
-        return [
-            f"{name}: {check['detail']}"
+        """A line for every run that shows nothing."""
+        reasons = (
+            [f"{name}: {one['detail']}" for name, one in result["checks"].items() if one["verdict"] == INCONCLUSIVE]
             for result in self.results.values()
-            for name, check in result["checks"].items()
-            if check["verdict"] == INCONCLUSIVE
-        ]
+        )
+        return [lines[0] for lines in reasons if lines]
 
 
 class Overdue(Exception):
@@ -73,14 +73,15 @@ def within_limit(report: Callable[[int], None], limit_s: float) -> Callable[[dic
 
 def run_trials(scenarios: Sequence[Scenario], report: Report, words: str, work: Work = run_job) -> Trials:
     """Run the scenarios, in order, until all have ended or enough have failed."""
-    trials = Trials()
+    begin, trials = time.monotonic(), Trials()
     jobs = [RepetitionJob(scenario, 0) for scenario in scenarios]
     progress = within_limit(lambda begun: report(begun / len(jobs), words), RUN_LIMIT_S)
     try:
         with closing(spread(work, jobs, range(len(jobs)), progress)) as finished:
             for done in finished:
                 _take(trials, done.index, done.result)
-                if trials.is_enough:
+                has_failed = bool(trials.failed or trials.broken)
+                if trials.is_enough or (has_failed and time.monotonic() - begin > ENOUGH_S):
                     break
     except Overdue as overdue:
         trials.overdue = overdue.jobs
@@ -100,13 +101,13 @@ def _take(trials: Trials, number: int, result: Any) -> None:
 
 
 def try_group(
-    title: str, scenarios: Sequence[Scenario], out: Path | None, report: Report
+    title: str, scenarios: Sequence[Scenario], out: Path | None, report: Report, work: Work = run_job
 ) -> tuple[Finding, dict[str, int]]:
     """Run a group, judge it, and keep a log of the first failure under `out`; also the messages that were sent."""
     begin = time.monotonic()
-    trials = run_trials(scenarios, report, title)
+    trials = run_trials(scenarios, report, title, work)
     finding = judge(title, scenarios, trials)
-    for number in trials.failed[:SHOWN_FAILURES]:
+    for number in trials.failed[:1]:  # the first shows what is wrong
         _explain(finding, scenarios[number], trials.results[number], out)
     finding.seconds = time.monotonic() - begin
     return finding, messages_in(trials)
@@ -130,7 +131,7 @@ def judge(title: str, scenarios: Sequence[Scenario], trials: Trials) -> Finding:
             f"a run with {describe(scenarios[trials.overdue[0]])} did not end within {RUN_LIMIT_S:g} s: "
             "does it send more and more messages?"
         )
-    elif len(nothing) >= runs:
+    elif len(nothing) == runs:
         finding.verdict, finding.detail = INCONCLUSIVE, nothing[0]
     return finding
 
@@ -138,17 +139,22 @@ def judge(title: str, scenarios: Sequence[Scenario], trials: Trials) -> Finding:
 def _explain(finding: Finding, scenario: Scenario, result: dict[str, Any], out: Path | None) -> None:
     """Say what is wrong in a run that failed. It is run again with a log of every event, if logs are kept."""
     if out is not None:
-        logs = FailedLogs(out, scenario.name)
-        again = [RepetitionJob(scenario, 0, failed=logs)]
-        try:
-            with closing(spread(run_job, again, range(1), within_limit(lambda begun: None, 2 * RUN_LIMIT_S))) as ended:
-                result = next((done.result for done in ended if not isinstance(done.result, Failure)), result)
-        except Overdue:
-            pass
+        jobs = [(scenario, result, FailedLogs(out, scenario.name))]
+        with (
+            suppress(Overdue),
+            closing(spread(_log, jobs, [0], within_limit(lambda begun: None, RUN_LIMIT_S))) as ended,
+        ):
+            result = next((done.result for done in ended if not isinstance(done.result, Failure)), result)
         add_replays(result["checks"], [result])
     offences = offences_of(result["checks"]) + unrepeatable([result])
     finding.offences += [f"{describe(scenario)}: {line}" for line in offences]
-    finding.replays += replays_of(result["checks"])
+    finding.replay = replay_of(result["checks"])
+
+
+def _log(job: tuple[Scenario, dict[str, Any], FailedLogs], report: Callable[[float, str], None]) -> dict[str, Any]:
+    """Run a failed repetition again, in a worker process: the algorithm may do anything."""
+    scenario, result, logs = job
+    return logs.keep(scenario, 0, result, measure)
 
 
 def describe(scenario: Scenario) -> str:
