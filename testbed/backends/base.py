@@ -71,6 +71,9 @@ class Backend(Protocol):
     may_run_elsewhere: ClassVar[bool] = False
     """Whether it may have to run on another kernel than this machine's own; then each run prints which one it uses."""
 
+    may_abort: ClassVar[bool] = False
+    """Whether an error in a library may end the process of a repetition; then that is always a worker process."""
+
     # -- what it can do ----------------------------------------------------------------------------------------------
 
     def missing(self) -> str | None:
@@ -106,6 +109,10 @@ class Backend(Protocol):
     def run_elsewhere(self, scenario: Scenario, out: Path, report: Report, options: RunOptions) -> Path:
         """Run a whole scenario in another place; returns its run directory, which is under `out`."""
         raise AssertionError(f"{self.name} runs here")
+
+    def prepare(self, report: Callable[[str], None]) -> None:
+        """Load what takes seconds, before worker processes are started, which have it then. `report` takes words."""
+        return
 
     @abstractmethod
     def run_repetition(

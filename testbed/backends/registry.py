@@ -11,6 +11,7 @@ from testbed.errors import BackendError
 BACKENDS: dict[str, str] = {
     # name: its module, and the class in it
     "sim": "testbed.backends.sim.backend:SimBackend",
+    "ns3": "testbed.backends.ns3.backend:Ns3Backend",
     "loopback": "testbed.backends.loopback.backend:LoopbackBackend",
     "hwsim": "testbed.backends.hwsim.backend:HwsimBackend",
     "mininet-wifi": "testbed.backends.mininet_wifi.backend:MininetWifiBackend",

@@ -183,6 +183,8 @@ def _run_virtual(results: Sequence[PointResult], what: str, out: Path, report: R
     def progress(shares: dict[int, float], words: str) -> None:
         report((done_weight + sum(weights[index] * share for index, share in shares.items())) / total, what)
 
+    for name in dict.fromkeys(result.point.scenario.backend for result in results):
+        usable_backend(name).prepare(lambda words: report(0.0, f"{what}: {words}"))
     gathered: dict[int, dict[str, Any] | Failure] = {}
     with closing(spread(run_job, jobs, order, progress)) as finished:
         for done in finished:

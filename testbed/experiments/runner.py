@@ -120,7 +120,8 @@ def _traceback(error: TestbedError) -> str:
 def _repetitions(
     backend: Backend, scenario: Scenario, directory: RunDirectory, report: Report, options: RunOptions
 ) -> list[dict[str, Any]]:
-    if not backend.real_time and scenario.repeat > 1 and cores() > 1:
+    backend.prepare(lambda words: report(0.0, f"{scenario.name}: {words}"))
+    if not backend.real_time and (backend.may_abort or (scenario.repeat > 1 and cores() > 1)):
         return _in_parallel(scenario, directory, report)
     results = []
     for number in range(scenario.repeat):

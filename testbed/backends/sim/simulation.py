@@ -39,6 +39,11 @@ NODES_ASKED = 500
 class Simulation(EventQueue):
     """One repetition: the driver's host, and what faults and partitions work on."""
 
+    radio_links: type[RadioLinks] = RadioLinks
+    group_radio_links: type[GroupRadioLinks] = GroupRadioLinks
+    fault_kind: type[Faults] = Faults
+    """What it is made of, where another backend has something else instead."""
+
     def __init__(self, scenario: Scenario, streams: Streams, listener: BatchedListener) -> None:
         super().__init__()
         self.scenario = scenario
@@ -92,7 +97,7 @@ class Simulation(EventQueue):
         self.partitions = Partitions(self, has_units=has_units, section_of=self._section_of())
         self._is_update_planned = False
         self.links.on_partition_change = self.driver.on_units_lost = self.update_partitions
-        self.faults = Faults([section.fault() for section in scenario.faults], self)
+        self.faults = self.fault_kind([section.fault() for section in scenario.faults], self)
         self.driver.on_stop.append(self.changes.stop)
         self.driver.on_stop.append(lambda: self.listener.close(self.now, None, self._repetition.patience))
         self.driver.on_stop.append(lambda: self.at(self.now + to_ticks(scenario.drain), self._give_up))
@@ -133,10 +138,10 @@ class Simulation(EventQueue):
             self.scenario.time_unit / TICKS,
         )
         if not isinstance(driver, GroupDriver):
-            return RadioLinks(self, driver, *args)
+            return self.radio_links(self, driver, *args)
         self.groups = driver.groups = RadioGroups(self, driver, repetition)
         self.travel = repetition.travel(self, self.groups)
-        return GroupRadioLinks(self, driver, *args, groups=self.groups)
+        return self.group_radio_links(self, driver, *args, groups=self.groups)
 
     def _hop(self) -> HopDelay:
         """How long a message is in transit over one link."""

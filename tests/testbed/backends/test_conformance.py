@@ -175,7 +175,7 @@ def test_a_limit_of_its_own_is_refused_at_a_key_of_the_schema(name: str, nodes: 
 # -- a run ------------------------------------------------------------------------------------------------------------
 
 CAN_RUN = [
-    pytest.param(name, marks=[pytest.mark.xdist_group("stations")] if find_backend(name).real_time else [])
+    pytest.param(name, marks=[pytest.mark.xdist_group("stations" if find_backend(name).real_time else name)])
     for name in BACKENDS
 ]
 

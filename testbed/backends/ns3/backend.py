@@ -1,0 +1,75 @@
+"""`ns3`: ns-3's models of 802.11 between the nodes, in virtual time. No root; the same events for the same seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from analysis.batched import BatchedListener
+from analysis.listener import Listener
+from testbed.backends.base import Backend, Refusal, RunOptions
+from testbed.backends.ns3 import installation
+from testbed.radio.path_loss import ItuIndoor
+from testbed.randomness import Streams
+from testbed.scenario.links import RadioChoice
+from testbed.scenario.schema import Scenario
+
+MAX_STATIONS = 1000
+"""Every station knows the address of every other, and every signal is computed at every station."""
+
+
+class Ns3Backend(Backend):
+    """Agents and link layers run in this process, and ns-3 beside them."""
+
+    name = "ns3"
+    summary = "ns-3's 802.11 ad hoc networks: contention, interference, acknowledgements; virtual time"
+    may_abort = True
+
+    def missing(self) -> str | None:
+        """The wheel, a part of it, or what it needs to compile."""
+        return installation.missing()
+
+    def refuses(self, scenario: Scenario) -> Refusal | None:
+        """What ns-3 has no counterpart for."""
+        if scenario.stations > MAX_STATIONS:
+            return Refusal("nodes", str(scenario.stations), f"at most {MAX_STATIONS} stations with backend {self.name}")
+        links = scenario.links
+        if isinstance(links, RadioChoice):
+            for key, share in (("loss", links.loss), ("duplicate", links.duplicate)):
+                if share:
+                    allowed = f"0 with backend {self.name}: its radios and their channel decide what arrives"
+                    return Refusal(f"links.{key}", f"{share:g}", allowed)
+        if scenario.radio is not None and isinstance(scenario.radio.propagation, ItuIndoor):
+            allowed = f"another model with backend {self.name}: ns-3 has this one only in buildings with walls"
+            return Refusal("radio.propagation", "itu-indoor", allowed)
+        return None
+
+    def prepare(self, report: Callable[[str], None]) -> None:
+        """Load ns-3."""
+        from testbed.backends.ns3 import library
+
+        report("loading ns-3 ...")
+        library.load()
+
+    def run_repetition(
+        self,
+        scenario: Scenario,
+        repetition: int,
+        listener: Listener,
+        report: Callable[[float], None],
+        folder: Path | None,
+        options: RunOptions,
+    ) -> None:
+        """Run one repetition, passing everything that happens to the listener."""
+        from testbed.backends.ns3 import library
+        from testbed.backends.ns3.simulation import Ns3Simulation
+        from testbed.runtime.handler_watch import HandlerWatch
+
+        assert isinstance(listener, BatchedListener), "virtual time passes frequent events in batches"
+        simulation: Ns3Simulation | None = None
+        try:
+            with HandlerWatch(scenario.handler_limit, lambda: -1 if simulation is None else simulation.now):
+                simulation = Ns3Simulation(scenario, Streams(scenario.seed, repetition), listener)
+                simulation.run_all(report)
+        finally:
+            library.clear()

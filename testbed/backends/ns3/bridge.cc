@@ -1,0 +1,121 @@
+// What has to be fast, or cannot be said in Python: datagrams in and out of ns-3, and its clock.
+//
+// No Python function is called from ns-3. A datagram that arrives ends `RunUntil`, and Python takes it from there: so no
+// exception ever has to leave ns-3's event loop.
+#include "ns3/internet-module.h"
+#include "ns3/mobility-module.h"
+#include "ns3/network-module.h"
+#include "ns3/propagation-module.h"
+#include "ns3/wifi-module.h"
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace adhoc {
+
+using namespace ns3;
+
+const uint16_t PORT = 4711;
+
+class Bridge;
+
+// One station: its socket, its radio, and its address.
+struct Station {
+    Bridge* bridge;
+    int number;
+    Ptr<Socket> socket;
+    Ptr<WifiPhy> radio;
+    Address address;
+
+    void Heard(Ptr<Socket> from);
+};
+
+class Bridge {
+  public:
+    // The stations are numbered in the order in which they are added. Each has one Wi-Fi device and one address.
+    void Add(Ptr<Node> node, Ptr<NetDevice> device) {
+        Ptr<Ipv4> ip = node->GetObject<Ipv4>();
+        Ipv4Address address = ip->GetAddress(ip->GetInterfaceForDevice(device), 0).GetLocal();
+        Ptr<Socket> socket = Socket::CreateSocket(node, UdpSocketFactory::GetTypeId());
+        socket->Bind(InetSocketAddress(Ipv4Address::GetAny(), PORT));
+        socket->BindToNetDevice(device);
+        socket->SetAllowBroadcast(true);
+        Ptr<WifiPhy> radio = DynamicCast<WifiNetDevice>(device)->GetPhy();
+        int number = static_cast<int>(m_stations.size());
+        m_stations.push_back({this, number, socket, radio, InetSocketAddress(address, PORT)});
+        socket->SetRecvCallback(MakeCallback(&Station::Heard, &m_stations.back()));
+    }
+
+    // Put a datagram into the queue of a station's radio, for one other station, or for all (-1).
+    void Send(int station, int to, const std::string& data) {
+        auto bytes = reinterpret_cast<const uint8_t*>(data.data());
+        Ptr<Packet> packet = Create<Packet>(bytes, static_cast<uint32_t>(data.size()));
+        m_stations.at(station).socket->SendTo(packet, 0, to < 0 ? m_everyone : m_stations.at(to).address);
+    }
+
+    // Let time pass until that time, or until a station hears a datagram. Returns the station, or -1.
+    int RunUntil(int64_t ns) {
+        if (m_inbox.empty()) {
+            EventId end = Simulator::Stop(NanoSeconds(ns) - Simulator::Now());
+            Simulator::Run();
+            end.Cancel();
+        }
+        if (m_inbox.empty()) return -1;
+        int station = m_inbox.front().first;
+        m_datagram = std::move(m_inbox.front().second);
+        m_inbox.pop_front();
+        return station;
+    }
+
+    // The datagram that ended the last `RunUntil`.
+    const std::string& Datagram() const { return m_datagram; }
+
+    int64_t Now() const { return Simulator::Now().GetNanoSeconds(); }
+
+    // A radio that is off neither sends nor hears, and what waits in its queue is gone.
+    void SetRadio(int station, bool isOn) {
+        Ptr<WifiPhy> radio = m_stations.at(station).radio;
+        if (isOn == radio->IsStateOff()) isOn ? radio->ResumeFromOff() : radio->SetOffMode();
+    }
+
+    void Deliver(int station, std::string data) {
+        m_inbox.emplace_back(station, std::move(data));
+        Simulator::Stop();  // after the event of ns-3 that is happening
+    }
+
+  private:
+    std::deque<Station> m_stations;  // a deque does not move them: callbacks have their addresses
+    std::deque<std::pair<int, std::string>> m_inbox;
+    std::string m_datagram;
+    Address m_everyone{InetSocketAddress(Ipv4Address::GetBroadcast(), PORT)};
+};
+
+inline void Station::Heard(Ptr<Socket> from) {
+    while (Ptr<Packet> packet = from->Recv()) {
+        std::string data(packet->GetSize(), '\0');
+        packet->CopyData(reinterpret_cast<uint8_t*>(data.data()), packet->GetSize());
+        bridge->Deliver(number, std::move(data));
+    }
+}
+
+// A fatal error of ns-3 ends the process with one line: what ns-3 says of it, which it writes to std::cerr.
+void EndInOneLine() {
+    static std::ostringstream said;
+    std::cerr.rdbuf(said.rdbuf());
+    std::set_terminate([] {
+        std::string line = "testbed: ns-3: " + said.str();
+        line = line.substr(0, line.find('\n')) + "\n";
+        [[maybe_unused]] auto written = write(2, line.data(), line.size());
+        _exit(70);
+    });
+}
+
+}  // namespace adhoc

@@ -1,0 +1,22 @@
+"""What ns-3 needs on this machine, found out without loading it: where a part is missing, that prints a stack dump."""
+
+from __future__ import annotations
+
+import sysconfig
+from importlib.util import find_spec
+from pathlib import Path
+
+HOW = "./setup.sh --ns3"
+INCLUDES = (Path("/usr/include"), Path("/usr/local/include"))
+"""Where the headers of C++ are, by version of the compiler."""
+
+
+def missing() -> str | None:
+    """What this machine lacks, in one line that says how to get it."""
+    if find_spec("ns") is None or find_spec("cppyy") is None:
+        return f"ns-3 is not installed; to install it: {HOW} (the wheel ns3 exists for Python 3.11, 3.12 and 3.13)"
+    if not any(any(folder.glob("c++/*/vector")) for folder in INCLUDES):
+        return f"ns-3 needs the headers of C++; as root on Debian or Ubuntu: apt-get install g++, or {HOW}"
+    if not Path(sysconfig.get_path("include"), "Python.h").exists():
+        return f"ns-3 needs Python's headers; as root on Debian or Ubuntu: apt-get install python3-dev, or {HOW}"
+    return None
