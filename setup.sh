@@ -5,6 +5,7 @@
 #   ./setup.sh testbed run scenarios/quickstart.yaml
 #   ./setup.sh test [pytest arguments]           set up everything this machine allows, run the whole suite
 #   ./setup.sh --guest [command]                 also install what guests with Wi-Fi radios need (docs/guest.md); as root
+#   ./setup.sh --ns3 [command]                   also install ns-3 (docs/ns3.md): 500 MB, minutes; as root for a compiler
 #   ./setup.sh --mininet-wifi SOURCE [command]   also install Mininet-WiFi, from a checkout or anything that pip can
 #                                                install, and what it needs (docs/mininet-wifi.md); as root for Debian's
 #                                                packages
@@ -88,6 +89,27 @@ install_guest_packages() {
     apt-get update -qq >/dev/null || return 1
     # shellcheck disable=SC2086  # a list of words
     [ -z "$packages" ] || DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null
+}
+
+# Installs ns-3, and first the C++ compiler and the headers that it is loaded with, where they are missing.
+install_ns3() {
+    local packages=
+    install core '.'
+    command -v g++ >/dev/null 2>&1 || packages="g++"
+    "$venv/bin/python" -c 'import os, sys, sysconfig
+sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' || packages="$packages python3-dev"
+    if [ -n "$packages" ]; then
+        if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+            say "ns-3 needs, on Debian or Ubuntu: apt-get install $packages (as root)"
+            return 1
+        fi
+        say "installing $packages for ns-3"
+        apt-get update -qq >/dev/null || return 1
+        # shellcheck disable=SC2086  # a list of words
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null || return 1
+    fi
+    install ns3 '.[ns3]' || return 1
+    "$venv/bin/python" -m testbed.backends.ns3.installation
 }
 
 # Installs Mininet-WiFi from SOURCE, with the Mininet that it needs, which is newer than Debian's and PyPI's. It needs no
@@ -183,6 +205,15 @@ offer_guest_packages() {
     fi
 }
 
+# The same for ns-3.
+offer_ns3() {
+    if [ "${CI:-}" = true ]; then
+        install_ns3 || say "ns-3 cannot be set up; its tests will fail"
+    elif ! "$venv/bin/python" -m testbed.backends.ns3.installation 2>/dev/null; then
+        say "tests of ns-3 will be skipped; for those: ./setup.sh --ns3"
+    fi
+}
+
 run_suite() {
     cd "$root"
     ruff check .
@@ -198,6 +229,7 @@ if [ "${1:-}" = test ]; then
     shift
     offer_guest_packages
     install dev '.[dev]'
+    offer_ns3
     # Tests use the checkout that is named.
     [ -z "${TESTBED_MININET_WIFI:-}" ] || install_mininet_wifi "$TESTBED_MININET_WIFI"
     run_suite "$@"
@@ -205,6 +237,7 @@ fi
 while true; do
     case ${1:-} in
         --guest) install_guest_packages || exit 3 ; shift ;;
+        --ns3) install_ns3 || exit 3 ; shift ;;
         --mininet-wifi) install_mininet_wifi "${2:-}" ; shift 2 ;;
         *) break ;;
     esac

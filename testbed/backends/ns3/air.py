@@ -12,8 +12,8 @@ from testbed.mobility.trajectory import Position, Trajectory, Waypoint, standing
 from testbed.radio.path_loss import BEYOND_DB
 from testbed.radio.radio import Radio
 
-FIRST_STREAM = 1000
-"""Of the random streams that ns-3's models are given. Those that they would take themselves count from 0."""
+PROPAGATION_STREAM, LOSS_STREAM, FIRST_DEVICE_STREAM = 0, 900, 1000
+"""The random streams that ns-3's models are given, so that none depends on what else there is."""
 _NEIGHBOUR_NETWORK = ("10.0.0.0", "255.0.0.0")
 _NS = 10**9
 
@@ -31,6 +31,8 @@ class Ns3Air:
                     else self._geometry.trajectories)  # fmt: skip
         devices = self._make_devices(scenario.radio or Radio())
         self._make_bridge(devices)
+        if loss := repetition.radio_links.loss:
+            self._bridge.Lose(loss, LOSS_STREAM)
         if self._geometry is not None and (scenario.radio or Radio()).propagation.deviation_db:
             for pair in combinations(range(self._stations), 2):
                 self.set_passable(*pair, True)
@@ -71,7 +73,7 @@ class Ns3Air:
         mac = ns.WifiMacHelper()
         mac.SetType("ns3::AdhocWifiMac", "QosSupported", ns.BooleanValue(False))
         devices = wifi.Install(phy, mac, self._nodes)
-        ns.WifiHelper.AssignStreams(devices, FIRST_STREAM)
+        ns.WifiHelper.AssignStreams(devices, FIRST_DEVICE_STREAM)
         return devices
 
     def _make_channel(self, radio: Radio) -> Any:
@@ -93,7 +95,7 @@ class Ns3Air:
                 last = model
         else:
             self._pairs.SetDefaultLoss(BEYOND_DB)
-        self._pairs.AssignStreams(0)  # and of the models after it
+        self._pairs.AssignStreams(PROPAGATION_STREAM)  # and of the models after it
         channel = ns.CreateObject[ns.YansWifiChannel]()
         channel.SetPropagationLossModel(self._pairs)
         channel.SetPropagationDelayModel(ns.CreateObject[ns.ConstantSpeedPropagationDelayModel]())

@@ -34,11 +34,9 @@ class Ns3Backend(Backend):
         if scenario.stations > MAX_STATIONS:
             return Refusal("nodes", str(scenario.stations), f"at most {MAX_STATIONS} stations with backend {self.name}")
         links = scenario.links
-        if isinstance(links, RadioChoice):
-            for key, share in (("loss", links.loss), ("duplicate", links.duplicate)):
-                if share:
-                    allowed = f"0 with backend {self.name}: its radios and their channel decide what arrives"
-                    return Refusal(f"links.{key}", f"{share:g}", allowed)
+        if isinstance(links, RadioChoice) and links.duplicate:
+            allowed = f"0 with backend {self.name}: its radios recognise frames that they have received already"
+            return Refusal("links.duplicate", f"{links.duplicate:g}", allowed)
         if scenario.radio is not None and isinstance(scenario.radio.propagation, ItuIndoor):
             allowed = f"another model with backend {self.name}: ns-3 has this one only in buildings with walls"
             return Refusal("radio.propagation", "itu-indoor", allowed)

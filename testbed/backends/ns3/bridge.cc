@@ -54,6 +54,15 @@ class Bridge {
         socket->SetRecvCallback(MakeCallback(&Station::Heard, &m_stations.back()));
     }
 
+    // Let all radios lose a share of the frames that they would receive, acknowledgements too.
+    void Lose(double share, int64_t stream) {
+        Ptr<RateErrorModel> losses = CreateObject<RateErrorModel>();
+        losses->SetUnit(RateErrorModel::ERROR_UNIT_PACKET);
+        losses->SetRate(share);
+        losses->AssignStreams(stream);
+        for (Station& station : m_stations) station.radio->SetPostReceptionErrorModel(losses);
+    }
+
     // Put a datagram into the queue of a station's radio, for one other station, or for all (-1).
     void Send(int station, int to, const std::string& data) {
         auto bytes = reinterpret_cast<const uint8_t*>(data.data());
@@ -106,10 +115,11 @@ inline void Station::Heard(Ptr<Socket> from) {
     }
 }
 
-// A fatal error of ns-3 ends the process with one line: what ns-3 says of it, which it writes to std::cerr.
+// A fatal error of ns-3 ends the process with one line: what ns-3 says of it, which it writes to std::cerr and std::clog.
 void EndInOneLine() {
     static std::ostringstream said;
     std::cerr.rdbuf(said.rdbuf());
+    std::clog.rdbuf(said.rdbuf());
     std::set_terminate([] {
         std::string line = "testbed: ns-3: " + said.str();
         line = line.substr(0, line.find('\n')) + "\n";

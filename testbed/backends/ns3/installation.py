@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import sysconfig
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,3 +21,8 @@ def missing() -> str | None:
     if not Path(sysconfig.get_path("include"), "Python.h").exists():
         return f"ns-3 needs Python's headers; as root on Debian or Ubuntu: apt-get install python3-dev, or {HOW}"
     return None
+
+
+if __name__ == "__main__":  # `./setup.sh` asks whether it has all it needs
+    lacking = missing()
+    sys.exit(None if lacking is None else f"setup: {lacking}")

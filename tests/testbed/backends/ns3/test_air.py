@@ -165,3 +165,11 @@ def test_a_unicast_is_repeated_and_a_broadcast_is_not() -> None:
     assert 20 < arrivals(air, None) < 80
     air = at_distance(Radio.model_validate(radio).reach_m(), radio)
     assert arrivals(air, 1) > 90
+
+
+def test_frames_are_lost_besides() -> None:
+    """`links.loss`: so many broadcasts are missing, and unicasts are repeated, for acknowledgements are lost too."""
+    places = {"placement": {"kind": "explicit", "places": [[0, 0], [50, 0]]}, "area": [100, 100]}
+    lossy = {**places, "links": {"kind": "radio", "loss": 0.3}}
+    assert 600 < arrivals(make_air(**lossy), None, frames=1000) < 800
+    assert arrivals(make_air(**lossy), 1, frames=1000) > 990

@@ -18,7 +18,6 @@ GEOMETRIC = {"topology": "geometric", "duration": "50"}
 @pytest.mark.parametrize(
     ("lines", "error"),
     [
-        ("links: {kind: radio, loss: 0.1}", "links.loss: found 0.1; allowed: 0 with backend ns3"),
         ("links: {kind: radio, duplicate: 0.2}", "links.duplicate: found 0.2; allowed: 0 with backend ns3"),
         ("radio: {propagation: itu-indoor}", "radio.propagation: found itu-indoor; allowed: another model"),
         ("links: ideal", "links: found ideal; allowed: radio: ns3 is no place for ideal links"),
