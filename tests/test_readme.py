@@ -26,8 +26,8 @@ from tests.testbed.simulate import WITHOUT_GROUPS
 
 README = (PROJECT / "README.md").read_text()
 REFERENCE = (PROJECT / "docs/scenario.md").read_text()
-NEEDS_MORE = ("hwsim", "--guest", "--mininet-wifi")
-"""Words of commands that this machine may not be able to run; tests/emulation tries them."""
+NEEDS_MORE = ("hwsim", "--guest", "--mininet-wifi", "ns3")
+"""Words of commands that this machine may not be able to run; tests/emulation and the tests of ns3 try them."""
 
 
 def blocks(language: str) -> list[str]:

@@ -131,6 +131,10 @@ class Ns3Air:
         """Turn a radio off, which empties its queue, or on."""
         self._bridge.SetRadio(station, is_on)
 
+    def is_on(self, station: int) -> bool:
+        """Whether a radio is on."""
+        return bool(self._bridge.IsOn(station))
+
     def position(self, station: int) -> Position:
         """Where ns-3 has a station now."""
         place = self._mobility(station).GetPosition()

@@ -95,6 +95,8 @@ class Bridge {
         if (isOn == radio->IsStateOff()) isOn ? radio->ResumeFromOff() : radio->SetOffMode();
     }
 
+    bool IsOn(int station) const { return !m_stations.at(station).radio->IsStateOff(); }
+
     void Deliver(int station, std::string data) {
         m_inbox.emplace_back(station, std::move(data));
         Simulator::Stop();  // after the event of ns-3 that is happening

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agents.contract import TICKS
 from testbed.experiments.measure import measure
 from testbed.scenario.loader import load
 from tests.testbed.backends.ns3 import on_ns3
@@ -98,7 +99,11 @@ def test_a_cut_lets_nodes_hear_each_other_that_come_near_only_when_it_heals() ->
 def test_a_crash_with_restart() -> None:
     """The neighbours notice, the node comes back with an empty state, and all is well again."""
     faults = [{"at": 20, "kind": "crash", "node": 3}, {"at": 40, "kind": "restart", "node": 3}]
-    done = on_ns3.run(**LINE, faults=faults)
+    done, is_on = on_ns3.prepare(**LINE, faults=faults), {}
+    for t in (19, 21, 39, 41):
+        done.simulation.at(t * TICKS, lambda t: is_on.update({t: done.simulation.air.is_on(3)}), t)
+    done.simulation.run_all(lambda share: None)
+    assert is_on == {19: True, 21: False, 39: False, 41: True}
     assert done.verdicts == ALL_OK, done.details
     of_crashed = [
         one["t"] for one in done.diary.events if one["node"] == 3 and one["kind"] in ("send", "recv", "enter")
@@ -124,6 +129,26 @@ def test_crashes_in_the_middle_of_everything() -> None:
     assert sum(one["count"] for one in done.diary.of("frames")) > 2000
 
 
+def test_nodes_that_appear_late_and_leave_early() -> None:
+    """Their radios are off meanwhile."""
+    path = Path(__file__).resolve().parents[4] / "scenarios/mobility/replay-roundabout.yaml"
+    keys = load(path).model_dump(exclude={"links", "backend"})
+    run: Any = on_ns3.prepare(**keys)
+    simulation, seen = run.simulation, set()
+
+    def look() -> None:
+        for node in range(simulation.scenario.nodes):
+            is_there = simulation.geometry.trajectories[node].is_there(simulation.now / TICKS * keys["time_unit"])
+            assert simulation.air.is_on(node) is is_there
+            seen.add((node, is_there))
+
+    for step in range(100):
+        simulation.at(round((step + 0.5) / 100 * keys["duration"] * TICKS), look)
+    simulation.run_all(lambda share: None)
+    assert run.verdicts == ALL_OK, run.details
+    assert len(seen) > simulation.scenario.nodes, "some were there and were not"
+
+
 def test_time_goes_forward_whatever_a_tick_is() -> None:
     """Ticks are shorter than ns-3's nanoseconds, or longer: events are in order and all is well."""
     for time_unit in (0.0125, 1000.0):
@@ -132,6 +157,32 @@ def test_time_goes_forward_whatever_a_tick_is() -> None:
         assert times == sorted(times)
         assert done.verdicts == ALL_OK, done.details
         assert done.audit.metrics()["entries"] > 10
+
+
+def test_what_happens_in_one_nanosecond_is_in_the_order_of_ticks() -> None:
+    """With 80 ticks to a nanosecond: our events are planned for the first tick of one in which a station hears."""
+    heard: list[int] = []
+    times: list[int] = []
+
+    def run(planned: list[int]) -> None:
+        simulation: Any = on_ns3.prepare(**{**LINE, "time_unit": 0.0125, "duration": 10.0}).simulation
+        hear = simulation.links.hear
+
+        def note_and_hear(station: int, data: bytes) -> None:
+            heard.append(simulation.air.now_ns())
+            times.append(simulation.now)
+            hear(station, data)
+
+        simulation.links.hear = note_and_hear
+        for ns in planned:
+            simulation.at((ns - 1) * 80 + 1, lambda: times.append(simulation.now))
+        simulation.run_all(lambda share: None)
+
+    run([])
+    once = len(times)
+    run(list(dict.fromkeys(heard[:200])))
+    assert len(times) > 2 * once
+    assert times[once:] == sorted(times[once:])
 
 
 # -- the same again ---------------------------------------------------------------------------------------------------

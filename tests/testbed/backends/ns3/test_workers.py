@@ -22,7 +22,7 @@ SHORT: dict[str, Any] = {**LINE, "duration": 10.0, "repeat": 3}
 
 
 @pytest.fixture
-def fatal_in_repetition_1(monkeypatch: pytest.MonkeyPatch) -> None:
+def fatal_in_repetition_1(ns3: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """In worker processes, the first datagram of repetition 1 is a fatal error of ns-3."""
     from testbed.backends.ns3 import air, library
     from testbed.backends.repetition import Repetition
