@@ -286,16 +286,20 @@ def test_nothing_is_left_behind(send, signum, code, says, tmp_path):
         start_new_session=True,
         preexec_fn=interruptible,
     ) as running:
-        deadline = time.monotonic() + 30
-        while len(processes_of(running.pid)) < 2 and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert len(processes_of(running.pid)) >= 2, "no workers have started"
-        send(running.pid, signum)
-        assert running.wait(timeout=20) == code
-        while processes_of(running.pid) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert processes_of(running.pid) == []
-        assert running.stderr is not None
-        assert running.stderr.read() == says
+        try:
+            deadline = time.monotonic() + 30
+            while len(processes_of(running.pid)) < 2 and time.monotonic() < deadline:
+                time.sleep(0.02)
+            assert len(processes_of(running.pid)) >= 2, "no workers have started"
+            send(running.pid, signum)
+            assert running.wait(timeout=20) == code
+            while processes_of(running.pid) and time.monotonic() < deadline:
+                time.sleep(0.02)
+            assert processes_of(running.pid) == []
+            assert running.stderr is not None
+            assert running.stderr.read() == says
+        finally:  # a test that fails must not wait for them
+            for left in processes_of(running.pid):
+                os.kill(left, signal.SIGKILL)
     if code > 0:
         assert list(tmp_path.iterdir()) == []
