@@ -102,7 +102,3 @@ class OrderOnLine(Check):
 
     def disorder(self, t: int, node: int, peer: int, id: int, type: str, last: int) -> None:
         self.offend(t, node, f"node {node} receives {type} {id} from {peer} after {last}")
-
-    def lost(self, t: int, node: int, peer: int, id: int, type: str, units: int, tokens: int, why: str) -> None:
-        if why == "no link":
-            self.offend(t, node, f"node {node} sends {type} {id} to {peer} without a link")

@@ -86,6 +86,9 @@ class Player(Agent):
     def on_request(self, demand: Demand) -> None:
         """No requests are made."""
 
+    def on_release(self) -> None:
+        """No node is ever inside."""
+
     def on_link_up(self, peer: int) -> None:
         """Serve."""
         if self.node == 0:

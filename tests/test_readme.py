@@ -138,6 +138,18 @@ def check_effect(words: list[str], printed: str) -> None:
         assert re.search(r"^\| checks +\| +ok \| +ok \| +ok \|$", printed, re.MULTILINE)
 
 
+def test_your_own_algorithm(tmp_path, monkeypatch, capsys):
+    """The commands of that section, one after the other in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    for line in blocks("shell")[0].splitlines():
+        assert main(shlex.split(line.partition(" #")[0])[1:]) == 0, line
+    printed = capsys.readouterr().out
+    assert re.search(r"^safety +ok ", printed, re.MULTILINE)
+    assert re.search(r"^\| mine .* ok \|$", printed, re.MULTILINE)
+    (inline,) = re.findall(r"# algorithm: (\{.*\})", README)
+    assert f"algorithm: {inline}\n" in Path("mine.yaml").read_text()
+
+
 def test_the_first_command_prints_what_is_shown(tmp_path):
     """`./setup.sh testbed run scenarios/quickstart.yaml`, from another directory, character by character."""
     shown = blocks("text")[0].split("...\n")[0]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.cli.arguments import add_command, add_json, add_out
 from testbed.cli.output import print_json
+from testbed.errors import InputError
 
 if TYPE_CHECKING:
     from testbed.experiments.checkup.checkup import Checkup
@@ -46,6 +47,8 @@ def execute(arguments: Namespace) -> int:
             progress.clear()
             print(render_finding(finding), flush=True)
 
+    if arguments.quick and arguments.every:
+        raise InputError("check: found both --quick, which runs nothing in real time, and --all; allowed: one of them")
     subject = find_subject(arguments.algorithm, arguments.name, arguments.settings)
     with Progress() as progress, fresh_directory(arguments.out, f"check-{subject.name}") as out:
         options = {"seed": arguments.seed, "quick": arguments.quick, "every": arguments.every}

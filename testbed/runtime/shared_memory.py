@@ -6,16 +6,19 @@ station: an algorithm that keeps state there works in `sim` only.
 
 from __future__ import annotations
 
+from enum import Enum
+from types import FunctionType
 from typing import Any
 
 from agents.contract import Agent
 from testbed.runtime.breach import AgentError
 
-_MUTABLE = (list, dict, set, bytearray)
+_CONSTANT = (int, float, str, bytes, frozenset, type, Enum, type(None))
+_CODE = (FunctionType, property, classmethod, staticmethod)
 
 
 class SharedMemory:
-    """What the classes of an algorithm hold that could change."""
+    """What the classes of an algorithm hold that could change, besides what every algorithm declares."""
 
     def __init__(self, algorithm: type[Agent]) -> None:
         self._classes = [kind for kind in algorithm.__mro__ if issubclass(kind, Agent) and kind is not Agent]
@@ -26,7 +29,7 @@ class SharedMemory:
             (kind.__name__, name): _text(value)
             for kind in self._classes
             for name, value in vars(kind).items()
-            if not name.startswith("__") and not callable(value) and not isinstance(value, property | classmethod)
+            if not isinstance(value, _CODE) and not name.startswith("__") and not hasattr(Agent, name)
         }
 
     def check(self, t: int) -> None:
@@ -39,5 +42,5 @@ class SharedMemory:
 
 
 def _text(value: Any) -> str:
-    """Contents to compare: of what can change, its text."""
-    return repr(value) if isinstance(value, _MUTABLE) else str(id(value))
+    """Contents to compare. A constant is the same object as long as it is the same."""
+    return str(id(value)) if isinstance(value, _CONSTANT) else repr(value)

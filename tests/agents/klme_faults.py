@@ -6,6 +6,7 @@ from typing import Any
 
 from agents.contract import TICKS
 from analysis.audit import BatchedAudit
+from analysis.check import INCONCLUSIVE
 from analysis.listener import Listener
 from testbed.backends.sim.simulation import Simulation
 from testbed.randomness import Streams
@@ -44,6 +45,7 @@ class Judged:
 
     metrics: dict[str, Any]
     failures: dict[str, list[str]]
+    """Of progress not that it is inconclusive: if every token was taken before the first entry, there is none."""
     excuses: str
     """What the check of starvation says; `EVERY_REQUEST` if none was needed."""
     lost: list[str]
@@ -61,7 +63,8 @@ def run(scenario: Scenario, tokens: LostTokens | None = None) -> Judged:
     audit = BatchedAudit(tokens)
     Simulation(scenario, Streams(scenario.seed, 0), audit).run_all(lambda share: None)
     verdicts = audit.verdicts()
-    failures = {name: one["offenders"] for name, one in verdicts.items() if one["verdict"] not in PASSED}
+    passed = (*PASSED, INCONCLUSIVE)
+    failures = {name: one["offenders"] for name, one in verdicts.items() if one["verdict"] not in passed}
     return Judged(audit.metrics(), failures, verdicts["starvation"]["detail"], tokens.reasons)
 
 

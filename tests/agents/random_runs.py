@@ -11,7 +11,7 @@ from agents.contract import Agent
 from analysis.audit import BatchedAudit
 from testbed.backends.sim.simulation import Simulation
 from testbed.randomness import Streams
-from testbed.runtime.driver import AgentError
+from testbed.runtime.breach import AgentError
 from testbed.scenario.schema import Scenario
 from tests.agents.rl_variants import registered
 
@@ -26,11 +26,17 @@ class Run:
     scenario: Scenario
     metrics: dict[str, Any]
     failures: dict[str, list[str]]
+    """The offences of every check that did not pass."""
 
     @property
     def link_changes(self) -> int:
         """Changes as the papers count them: one link falls and another forms."""
         return self.metrics["link_changes"] // 2
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a check found an offence; one that is inconclusive, or not checked, found none."""
+        return any(self.failures.values())
 
 
 def draw_scenario(seed: int, **fixed: Any) -> Scenario:
@@ -79,7 +85,7 @@ def is_caught(mutant: type[Agent], name: str, seeds: int = 10) -> bool:
 
     def fails(seed: int) -> bool:
         try:
-            return bool(run_once(seed, algorithm=name).failures)
+            return run_once(seed, algorithm=name).has_failed
         except AgentError:
             return True
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agents.registry import ALGORITHMS
-from testbed.runtime.driver import AgentError
+from testbed.runtime.breach import AgentError
 from tests.agents.hk_stage import play
 from tests.agents.hk_variants import MUTANTS
 from tests.agents.random_runs import Run, run_once
@@ -63,7 +63,7 @@ def test_random_runs(name, batch):
 
 def _fails(seed: int, name: str) -> bool:
     try:
-        return bool(run(seed, name).failures)
+        return run(seed, name).has_failed
     except AgentError:
         return True
 

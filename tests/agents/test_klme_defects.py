@@ -8,7 +8,7 @@ import pytest
 
 from agents.klme import KLME
 from agents.klme_messages import IAmLeaving, PerGrant, ReqAck, Token, TokenAck
-from testbed.runtime.driver import AgentError
+from testbed.runtime.breach import AgentError
 from tests.agents.klme_faults import run
 from tests.agents.klme_runs import draw_churn
 from tests.agents.klme_stage import KLMEStage, play

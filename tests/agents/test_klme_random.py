@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agents.klme import KLME
-from testbed.runtime.driver import AgentError
+from testbed.runtime.breach import AgentError
 from testbed.scenario.schema import Scenario
 from tests.agents.klme_faults import EVERY_REQUEST, Transfers, crashing, lose_tokens, run, vanishing
 from tests.agents.klme_runs import draw_churn

@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from agents.registry import ALGORITHMS
-from testbed.runtime.driver import AgentError
+from testbed.runtime.breach import AgentError
 from tests.agents.k_stage import play
 from tests.agents.krl_variants import MUTANTS
 from tests.agents.random_runs import BATCH, in_batches, large_runs, run_once
@@ -38,7 +38,7 @@ def test_mutants_are_caught(name, mutant):
 
     def fails(seed: int) -> bool:
         try:
-            return bool(run_once(seed, algorithm={"name": name, "k": seed % 4 + 1}).failures)
+            return run_once(seed, algorithm={"name": name, "k": seed % 4 + 1}).has_failed
         except AgentError:
             return True
 

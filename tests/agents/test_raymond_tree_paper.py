@@ -10,7 +10,7 @@ from agents.message import Message
 from agents.outputs import Enter, Send
 from agents.raymond_tree import RaymondTree, Request, Token, TreeParameters
 from testbed.network.graph import random_connected
-from testbed.runtime.driver import AgentError
+from testbed.runtime.breach import AgentError
 from tests.agents.random_runs import run_once
 from tests.agents.rl_variants import registered
 from tests.testbed.simulate import ALL_OK, simulate
@@ -124,7 +124,7 @@ def test_mutants_are_caught(mutant):
 
     def fails(seed: int) -> bool:
         try:
-            return bool(run_once(seed, algorithm="raymond-tree").failures)
+            return run_once(seed, algorithm="raymond-tree").has_failed
         except AgentError:
             return True
 

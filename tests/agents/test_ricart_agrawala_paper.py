@@ -8,10 +8,10 @@ from agents.ricart_agrawala import Reply, Request, RicartAgrawala
 from testbed.errors import ScenarioError
 from testbed.scenario.loader import loads
 from tests.agents.rl_variants import registered
-from tests.testbed.simulate import simulate
+from tests.testbed.simulate import all_ok, simulate
 
 NAME = "ricart-agrawala"
-OK = {"safety": "ok", "conservation": "not applicable", "starvation": "ok", "order": "ok"}
+OK = all_ok(NAME)
 
 
 def waiting(node: int = 5) -> RicartAgrawala:

@@ -9,7 +9,7 @@ from agents.errors import PeerError
 from agents.message import Message
 from agents.outputs import Enter
 from agents.rl import Initial, LinkInfo, Request, ReverseLink, Token
-from testbed.runtime.driver import AgentError
+from testbed.runtime.breach import AgentError
 from tests.agents.random_runs import run_once
 from tests.agents.rl_stage import play, random_stage
 from tests.agents.rl_variants import Literal, ReturningNext, StaleNext, registered
@@ -29,7 +29,7 @@ def test_deviation_2_a_next_that_has_left():
     """With an empty N treated as no sink, but `next` compared as printed, a node starves."""
     with registered(StaleNext):
         run = run_once(SEED)
-    assert list(run.failures) == ["starvation"]
+    assert list(run.failures) == ["starvation", "progress"]
     assert "node 8 still waits since t=245.14" in run.failures["starvation"][0]
 
 

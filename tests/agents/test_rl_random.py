@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from testbed.runtime.driver import AgentError
+from testbed.runtime.breach import AgentError
 from tests.agents import random_runs
 from tests.agents.random_runs import BATCH, in_batches, large_runs, run_once
 from tests.agents.rl_stage import play, random_stage
@@ -43,7 +43,7 @@ def test_mutants_are_caught(mutant):
 
 def _fails(seed: int) -> bool:
     try:
-        return bool(run_once(seed).failures)
+        return run_once(seed).has_failed
     except AgentError:
         return True
 

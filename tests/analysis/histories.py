@@ -35,6 +35,9 @@ def start(
     tokens: Sequence[int] | None = None,
     promises_bound: bool = True,
     grace: float = 0,
+    patience: float = 0,
+    absent: Sequence[int] = (),
+    real_time: bool = False,
     version: int = VERSION,
 ) -> Event:
     """The first event: by default a line of three nodes, and node 0 holds the one unit."""
@@ -56,6 +59,9 @@ def start(
         places=list(places),
         groups=list(groups),
         kept=[0] * len(places) if kept is None else list(kept),
+        patience=int(patience * TICKS),
+        absent=list(absent),
+        real_time=real_time,
     )
     return ("start", 0, None, *fields)
 
@@ -85,6 +91,16 @@ def send(
 def recv(t: float, node: int, peer: int, id: int, type: str = "Token", units: int = 1) -> Event:
     """A message arrives."""
     return ("recv", t, node, peer, id, type, units, units)
+
+
+def miscount(t: float, node: int, had: int, says: int, event: str = "on_release()") -> Event:
+    """A node says that it holds another amount than by its messages."""
+    return ("miscount", t, node, had, had, says, says, event)
+
+
+def partition(t: float, parts: int, *cut_off: int) -> Event:
+    """The network has so many components, and these nodes can reach no unit."""
+    return ("partition", t, None, parts, list(cut_off))
 
 
 def returned(t: float, node: int, peer: int, id: int, type: str = "Token", units: int = 1) -> Event:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from agents.contract import TICKS
 from agents.rl import ReverseLink
 from analysis.audit import Audit, BatchedAudit
 from analysis.listener import Listener
-from testbed.runtime.driver import AgentError
+from testbed.runtime.breach import AgentError
 from tests.agents.rl_variants import registered
 from tests.analysis.histories import (
     Event,
@@ -17,6 +18,8 @@ from tests.analysis.histories import (
     join,
     left,
     lost,
+    miscount,
+    partition,
     recv,
     regenerate,
     request,
@@ -30,6 +33,7 @@ from tests.analysis.histories import (
 from tests.analysis.test_neighbourhoods import ENDS, PLACES, moved
 from tests.testbed.simulate import prepare
 
+CLOSE = ("close", 8, None, 3 * TICKS)
 # Node 0 uses the unit and sends it to node 1, where it is lost, comes back, or arrives; node 2 crashes while it waits.
 HISTORIES = {
     "crash": [request(1, 2), ("crash", 2, 2, 0), ("restart", 3, 2, 1), *visit(2, 4, 5, 6)],
@@ -42,6 +46,12 @@ HISTORIES = {
     "lost after it arrived": [send(1, 0, 1, 1), recv(2, 1, 0, 1), lost(3, 0, 1, 1)],
     "crash of a holder": [send(1, 0, 1, 1), recv(2, 1, 0, 1), ("crash", 3, 1, 1), request(4, 0)],
     "partition": [request(1, 0), ("partition", 2, None, 2, [1, 2]), ("enter", 3, 0, 1), ("exit", 4, 0, 1)],
+    "token dropped": [*visit(0, 1, 1, 2), miscount(2, 0, 1, 0), partition(2, 1, 0, 1, 2), request(3, 1)],
+    "token made": [request(1, 1), miscount(1, 1, 0, 1), ("enter", 1, 1, 1), send(2, 1, 2, 1), ("exit", 2, 1, 1)],
+    "breach": [*visit(0, 1, 1, 2), send(2, 0, 1, 1), ("breach", 2, 0, "rl", "on_release()", "", "KeyError: 1")],
+    "slow and then parted": [request(1, 1), partition(5, 2, 1), partition(6, 1), *visit(2, 6, 6, 7), CLOSE],
+    "slow and then crashed": [request(1, 1), ("crash", 5, 1, 0), *visit(2, 5, 5, 6), request(6, 0), CLOSE],
+    "first to enter": [*visit(0, 1, 1, 2), *visit(1, 3, 7, 8), CLOSE],
     "two inside": [*visit(0, 1, 2, 5)[:2], *visit(1, 2, 3, 4)[:2], ("exit", 6, 0, 1)],
 }
 
@@ -80,7 +90,7 @@ IN_NEIGHBOURHOODS = {
 @pytest.mark.parametrize("name", HISTORIES)
 def test_order_is_kept_between_notes_and_single_events(name: str) -> None:
     """On line, with batches as long as they can be, every check and metric but `order` is as from the log."""
-    assert_agree(start(), *HISTORIES[name], stop(9, 1, 0, 0))
+    assert_agree(start(patience=3), *HISTORIES[name], stop(9, 1, 0, 0))
 
 
 @pytest.mark.parametrize("name", IN_NEIGHBOURHOODS)
@@ -155,18 +165,18 @@ def test_batches_stay_short() -> None:
     run.simulation.run_all(report)
     assert lengths == [0] * len(lengths)
     assert len(lengths) > 5
-    assert 0 < taken[0] < taken[-1], "what was noted was taken, not dropped"
+    assert taken[0] < taken[len(taken) // 2] < taken[-1], "what was noted was taken, not dropped"
 
 
 class Fragile(ReverseLink):
-    """Fails at its fiftieth release."""
+    """Fails at its third release."""
 
     releases = 0
 
     def on_release(self) -> None:
         super().on_release()
-        Fragile.releases += 1
-        assert Fragile.releases < 50
+        self.releases += 1
+        assert self.releases < 3
 
 
 def test_nothing_is_lost_with_a_run_that_fails() -> None:
@@ -175,5 +185,5 @@ def test_nothing_is_lost_with_a_run_that_fails() -> None:
         run = prepare()
         with pytest.raises(AgentError):
             run.simulation.run_all(lambda share: None)
-    assert run.audit.metrics()["entries"] == len(run.diary.of("enter")) == 50
+    assert run.audit.metrics()["entries"] == len(run.diary.of("enter")) > 10
     assert run.audit.verdicts()["safety"]["verdict"] == "ok"

@@ -33,7 +33,8 @@ def repetitions() -> list[dict[str, Any]]:
     late = Lateness()
     for nanoseconds in range(0, 5_000_000, 1000):
         late.note(nanoseconds)
-    run.audit.lateness(0, None, late.summary_ms())
+    station_ms = {**(late.summary_ms() or {}), "station": 3}
+    run.audit.lateness(0, None, late.summary_ms(), station_ms, 12.5)
     places = in_neighbourhoods().audit.metrics()
     return [{**run.audit.metrics(), **{name: places[name] for name in IN_NEIGHBOURHOODS}}] * 2
 
@@ -90,10 +91,11 @@ def test_columns_are_those_that_are_measured(name: str, repetitions: list[dict[s
 
 
 def test_which_metrics_have_a_spread() -> None:
-    """Times of single requests, the paths of tokens, and the medium's lateness, which has a tail of its own."""
+    """Times of single requests, the paths of tokens, and lateness, whose tail is what counts."""
     spreads = {name: metric.columns for name, metric in METRICS.items() if len(metric.columns) > 1}
     times = dict.fromkeys(("waiting_time", "response_time", "synchronization_delay", "token_path"), SPREAD)
-    assert spreads == {**times, "medium_lateness": ("mean", "p50", "p95", "p99", "max")}
+    lateness = dict.fromkeys(("medium_lateness", "station_lateness"), ("mean", "p50", "p95", "p99", "max"))
+    assert spreads == {**times, **lateness}
 
 
 def test_without_repetitions_every_metric_is_there() -> None:

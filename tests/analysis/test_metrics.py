@@ -22,6 +22,8 @@ def test_empty_run() -> None:
     assert measure(start(), stop(10, 1, 0, 0)) == {
         "entries": 0,
         "waiting_time": NOTHING,
+        "waiting_time_with_pending": None,
+        "pending": 0,
         "response_time": NOTHING,
         "synchronization_delay": NOTHING,
         "messages_per_cs": None,
@@ -52,6 +54,38 @@ def test_pending_request_is_not_waiting_time() -> None:
     """A request that was not served has no waiting time yet."""
     result = measure(start(), *visit(0, 1, 2, 5), request(3, 1), stop(9, 1, 0, 0))
     assert (result["entries"], result["waiting_time"]["max"]) == (1, 1)
+
+
+def test_pending_requests_count_with_their_age() -> None:
+    """One request waited for 1, one is 6 old at the end and one 2; a node that crashed asks for nothing."""
+    asked = [*visit(0, 1, 2, 5), request(3, 1), request(4, 2), ("crash", 5, 2, 0), request(7, 2)]
+    result = measure(start(), *asked, stop(9, 1, 0, 0))
+    assert (result["pending"], result["waiting_time_with_pending"]) == (2, 3)
+    assert result["waiting_time"]["mean"] == 1
+
+
+def test_waiting_time_of_a_run_that_served_none() -> None:
+    """There is no waiting time, and with the pending requests a lower bound; a poor log knows neither."""
+    result = measure(start(), request(3, 1), stop(9, 1, 0, 0))
+    assert (result["waiting_time"]["mean"], result["waiting_time_with_pending"], result["pending"]) == (None, 6, 1)
+    poor = measure(start(trace="metrics"), stop(9, 1, 0, 0))
+    assert (poor["waiting_time_with_pending"], poor["pending"]) == (None, None)
+
+
+def test_waiting_time_with_pending_where_none_is() -> None:
+    """It is the waiting time."""
+    result = measure(start(), *visit(0, 1, 2, 5), *visit(1, 4, 7, 8), stop(9, 1, 0, 0))
+    assert result["waiting_time_with_pending"] == result["waiting_time"]["mean"] == 2
+
+
+def test_token_hops_are_of_messages_that_carry_tokens() -> None:
+    """Whatever their type is called, and also of a token without units; a relay carries what was sent."""
+    empty_token = ("send", 2, 0, 1, 2, "Grant", 0, 1, 4, 0, None)
+    unit_less = ("send", 2, 0, 1, 3, "Token", 0, 0, 4, 0, None)
+    relays = [("relay", 3, 2, 0, 1, id, "Grant", 4, 0) for id in (1, 2, 3)]
+    result = measure(start(), send(1, 0, 1, 1, "Grant"), empty_token, unit_less, *relays, *visit(0, 3, 3, 4))
+    assert result["messages"] == {"Grant": 5, "Token": 1}
+    assert result["token_hops_per_cs"] == 4
 
 
 def test_synchronization_delay() -> None:

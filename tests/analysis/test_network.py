@@ -36,13 +36,17 @@ def test_a_network_that_never_changes() -> None:
         "components": 1,
         "time_partitioned": 0,
         "medium_lateness": None,
+        "station_lateness": None,
     }
 
 
 def test_lateness_is_passed_on() -> None:
-    """As the medium measured it."""
-    lateness = {"mean": 1.0, "p50": 0.9, "p95": 2.0, "p99": 3.0, "max": 4.0}
-    assert measure(start(), ("lateness", 9, None, lateness), stop(10, 1, 0, 0))["medium_lateness"] == lateness
+    """As the medium and the latest station measured it; the number of that station is no measure."""
+    medium = {"mean": 1.0, "p50": 0.9, "p95": 2.0, "p99": 3.0, "max": 4.0}
+    station = {"mean": 2.0, "p50": 1.9, "p95": 3.0, "p99": 4.0, "max": 5.0}
+    event = ("lateness", 9, None, medium, {**station, "station": 7}, 12.5)
+    measured = measure(start(), event, stop(10, 1, 0, 0))
+    assert (measured["medium_lateness"], measured["station_lateness"]) == (medium, station)
 
 
 def test_link_changes() -> None:

@@ -104,6 +104,7 @@ def summary(**changes: Any) -> dict[str, Any]:
     names += ["token_hops_per_cs", "throughput", "concurrency", "fairness", "entries", "link_change_rate"]
     names += ["mean_degree", "components", "time_partitioned", "messages_cut_off"]
     names += ["longest_wait", "pending_at_close", "nodes_inside", "utilisation", "idle_though_fitting"]
+    names += ["waiting_time_with_pending", "pending"]
     metrics: dict[str, Any] = {name: {"mean": float(i), "ci95": i / 10} for i, name in enumerate(names, 1)}
     metrics["waiting_time"] |= {"p50": 0.75, "p95": 1.5, "max": 9.0}
     metrics |= {"sent_words_per_message": metrics["words_per_message"], "words_per_cs": {"mean": 20.0, "ci95": 2.0}}
@@ -123,9 +124,11 @@ def test_metrics_table() -> None:
     assert table.header == ("metric", "mean", "± 95 %", "p50", "p95", "max")
     assert [list(row) for row in table.rows] == [
         ["waiting time", "1", "0.1", "0.75", "1.5", "9"],
+        ["waiting time, with pending", "21", "2.1", "-", "-", "-"],
         ["response time", "2", "0.2", "-", "-", "-"],
         ["longest wait", "16", "1.6", "-", "-", "-"],
         ["pending at close", "17", "1.7", "-", "-", "-"],
+        ["pending at the end", "22", "2.2", "-", "-", "-"],
         ["synchronization delay", "3", "0.3", "-", "-", "-"],
         ["messages per CS", "4", "0.4", "-", "-", "-"],
         ["  Request", "3.5", "-", "-", "-", "-"],
@@ -148,13 +151,20 @@ def test_metrics_table() -> None:
     ]
 
 
+def test_the_waiting_time_of_a_run_that_served_all_is_shown_once() -> None:
+    """Without pending requests, the waiting time with them is the same."""
+    labels = [row[0] for row in metrics_table(summary(pending={"mean": 0.0, "ci95": 0.0})).rows]
+    assert "waiting time, with pending" not in labels
+    assert "pending at the end" in labels
+
+
 def test_runs_table() -> None:
     """One run a row, with its label first, each value under its header."""
     table = runs_table("seed", [("1", summary()), ("2", summary(entries={"mean": None, "ci95": None}))])
     assert list(table.header[:2]) == ["seed", "CS entries"]
     assert [list(row) for row in table.rows] == [
-        ["1", "10", "1", "0.1", "1.5", "4", "0.4", "7", "9"],
-        ["2", "-", "1", "0.1", "1.5", "4", "0.4", "7", "9"],
+        ["1", "10", "1", "0.1", "1.5", "4", "0.4", "7", "9", "22", "21"],
+        ["2", "-", "1", "0.1", "1.5", "4", "0.4", "7", "9", "22", "21"],
     ]
 
 
@@ -164,6 +174,7 @@ def test_columns_table() -> None:
         frames_per_cs={"mean": 60.0, "ci95": 2.0},
         bytes_per_cs={"mean": 900.0, "ci95": None},
         medium_lateness={"mean": 0.2, "ci95": 0.1, "p50": 0.1, "p95": 0.7, "p99": 1.25, "max": 8.0},
+        station_lateness={"mean": 0.3, "ci95": 0.1, "p50": 0.1, "p95": 0.7, "p99": 2.5, "max": 9.0},
         mean_degree={"mean": None, "ci95": None},
     )
     table = columns_table([("ideal", summary(), "ok"), ("emulated", emulated, "order FAILED")])
@@ -171,6 +182,8 @@ def test_columns_table() -> None:
     assert [list(row) for row in table.rows] == [
         ["waiting time", "1 ± 0.1", "1 ± 0.1"],
         ["waiting time p95", "1.5", "1.5"],
+        ["waiting time, with pending", "21 ± 2.1", "21 ± 2.1"],
+        ["pending at the end", "22 ± 2.2", "22 ± 2.2"],
         ["response time", "2 ± 0.2", "2 ± 0.2"],
         ["messages per CS", "4 ± 0.4", "4 ± 0.4"],
         ["words per message", "5 ± 0.5", "5 ± 0.5"],
@@ -184,6 +197,7 @@ def test_columns_table() -> None:
         ["mean degree", "12 ± 1.2", "-"],
         ["time partitioned (share)", "14 ± 1.4", "14 ± 1.4"],
         ["medium lateness p99 (ms)", "-", "1.25"],
+        ["station lateness p99 (ms)", "-", "2.5"],
         ["checks", "ok", "order FAILED"],
     ]
 
@@ -191,5 +205,5 @@ def test_columns_table() -> None:
 def test_columns_table_without_frames() -> None:
     """Where no run has frames or a medium that can be late, there are no rows of dashes for them."""
     labels = [row[0] for row in columns_table([("ideal", summary(mean_degree={"mean": None}), "ok")]).rows]
-    assert not {"frames per CS", "bytes per CS", "medium lateness p99 (ms)"} & set(labels)
+    assert not {"frames per CS", "bytes per CS", "medium lateness p99 (ms)", "station lateness p99 (ms)"} & set(labels)
     assert "mean degree" in labels

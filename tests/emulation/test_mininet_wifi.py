@@ -24,6 +24,7 @@ from testbed.experiments.runner import Result, run
 from testbed.guest.host import Guest
 from testbed.processes import find_program
 from testbed.scenario.loader import load
+from tests.testbed.simulate import verdicts_of
 
 SCENARIOS = PROJECT / "scenarios/mininet-wifi"
 SCRIPT = Path(__file__).with_name("mininet_in_guest.py")
@@ -61,8 +62,7 @@ def test_a_line_whose_ends_do_not_hear_each_other(medium: str, tmp_path: Path) -
     assert seen["heard_at_the_start"] == 4, "the middle hears both, and both hear the middle"
     assert (seen["heard_out_of_reach"], seen["not_heard_in_reach"]) == ([], [])
     beside, _ = run_it("line", tmp_path, "backend=hwsim")
-    verdicts = {name: check["verdict"] for name, check in result.summary["checks"].items()}
-    assert {name: check["verdict"] for name, check in beside.summary["checks"].items()} == verdicts
+    assert verdicts_of(beside.summary["checks"]) == verdicts_of(result.summary["checks"])
 
 
 @EITHER_MEDIUM

@@ -29,7 +29,7 @@ from testbed.experiments.smoke import find_scenarios
 from testbed.guest.host import Guest
 from testbed.scenario.loader import load, write_scenario
 from tests.conftest import PROJECT
-from tests.testbed.simulate import ALL_OK, all_ok
+from tests.testbed.simulate import ALL_OK, all_ok, verdicts_of
 from tests.testbed.tiny import only_run
 
 pytestmark = pytest.mark.xdist_group("guest")
@@ -103,7 +103,7 @@ def of(*names: str) -> pytest.MarkDecorator:
 
 
 def verdicts(result: Result) -> dict[str, str]:
-    return {name: check["verdict"] for name, check in result.summary["checks"].items()}
+    return verdicts_of(result.summary["checks"])
 
 
 def air_frames(path: Path) -> Counter[str]:

@@ -48,13 +48,14 @@ def command_line(*arguments: object) -> list[str]:
 
 
 def interruptible() -> None:
-    """Restore SIGINT in a child process, even if this process ignores it: `Popen(..., preexec_fn=interruptible)`.
+    """Restore the interrupts of a child process that this process ignores: `Popen(..., preexec_fn=interruptible)`.
 
-    A background job of a shell has SIGINT ignored, and so has every process that it starts. A test suite that is itself
-    such a job would otherwise send Ctrl-C to children that cannot receive it.
+    A background job of a shell has SIGINT ignored, one under nohup SIGHUP, and so has every process that it starts. A
+    test suite that is itself such a job would otherwise send signals to children that cannot receive them.
     """
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
 
 
 def only_run(out: Path) -> Path:

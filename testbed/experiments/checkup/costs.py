@@ -14,6 +14,8 @@ from testbed.progress import Report
 from testbed.scenario.schema import Scenario
 
 REPETITIONS = 4
+LARGE = 30
+"""Nodes: in so large a network every registered algorithm can have all values of k that are tried."""
 METRICS = {"messages_per_cs": "messages per CS", "waiting_time": "waiting time"}
 
 
@@ -74,10 +76,6 @@ def _peers(subject: Subject, k: dict[str, int]) -> list[Subject]:
 
 def _knows_k(name: str) -> bool:
     return bool(find_subject(name).choices_of_k(LARGE)[0])
-
-
-LARGE = 30
-"""Nodes: in so large a network every registered algorithm can have all values of k that are tried."""
 
 
 def _scenario(subject: Subject, nodes: int, seed: int, parameters: dict[str, int]) -> Scenario:

@@ -84,7 +84,7 @@ def _network(subject: Subject, group: str, nodes: int, rng: Random) -> dict[str,
     """Sparse or dense. Links change where that is the question, and below routes, which must hide it."""
     needs = subject.agent.needs
     if needs is Needs.GROUPS:
-        return _places(rng) if group == "radio links" else _churn(group, rng)
+        return _places(rng) if group == "radio links" else _churn(rng)
     least = 2 / nodes if nodes > 1 else 0.5
     sparse, dense = min(1.0, least + 0.02), min(1.0, max(least + 0.02, 0.7))
     changes = group == "link changes" or (needs is Needs.ANY_NODE and group == "ideal links" and rng.random() < 0.3)
@@ -97,7 +97,7 @@ def _network(subject: Subject, group: str, nodes: int, rng: Random) -> dict[str,
     }
 
 
-def _churn(group: str, rng: Random) -> dict[str, Any]:
+def _churn(rng: Random) -> dict[str, Any]:
     """Groups that nodes come into and leave; so long a notice that no node has to leave before it is ready."""
     return {
         "topology": {"kind": "complete"},

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from agents.contract import Needs
-from analysis.check import FAILED, INCONCLUSIVE, OK
+from analysis.check import FAILED, INCONCLUSIVE, NOT_CHECKED, OK
 from analysis.timing import late
-from testbed.errors import InconclusiveError, TestbedError
+from testbed.errors import BackendError, InconclusiveError, TestbedError
 from testbed.experiments.checkup.draws import HANDLER_LIMIT_S
 from testbed.experiments.checkup.finding import Finding, offences_of, replay_of
 from testbed.experiments.checkup.subject import Subject
@@ -26,7 +26,7 @@ COLUMNS, SPACING_M, RANGE_M = 4, 80, 100
 
 
 def scenario_on(subject: Subject, backend: str, seed: int) -> Scenario:
-    """Eight nodes in two rows, each within range of its neighbours only; or five that travel between two places."""
+    """Eight nodes in two rows, each within range of its neighbours only; or eight that travel between two places."""
     (nodes, *_) = subject.sizes(NODES, NODES)
     parameters = subject.choices_of_k(nodes)[-1]
     keys: dict[str, Any] = {
@@ -73,8 +73,9 @@ def try_in_real_time(scenario: Scenario, out: Path, report: Report) -> Finding:
     for time_unit in (scenario.time_unit, SLOWER * scenario.time_unit):
         try:
             result = run(scenario.model_copy(update={"time_unit": time_unit}), out, report)
-        except InconclusiveError as error:
-            finding.verdict, finding.detail = INCONCLUSIVE, str(error)
+        except (InconclusiveError, BackendError) as error:
+            is_unclear = isinstance(error, InconclusiveError)
+            finding.verdict, finding.detail = INCONCLUSIVE if is_unclear else NOT_CHECKED, str(error)
             break
         except TestbedError as error:
             if error.exit_code != 1:

@@ -21,7 +21,7 @@ from testbed.experiments.runner import run
 from testbed.randomness import Streams
 from testbed.scenario.schema import Scenario
 from tests.testbed.backends.stations.stage import check_requests, events, processes
-from tests.testbed.simulate import OVER_RADIO, all_ok, groups_for, simulate
+from tests.testbed.simulate import OVER_RADIO, all_ok, groups_for, simulate, verdicts_of
 
 RANGE_M = 100
 MOVING: dict[str, Any] = {
@@ -97,8 +97,7 @@ def test_as_processes(name: str, tmp_path: Path) -> None:
     """On `loopback`: what is asserted holds at any speed, so a busy machine only takes longer."""
     scenario = {**MOVING, "algorithm": name, "links": RADIO, "backend": "loopback", "trace": "events"}
     result = run(Scenario.model_validate(scenario), tmp_path)
-    verdicts = {check: one["verdict"] for check, one in result.summary["checks"].items()}
-    assert verdicts == all_ok(name), result.summary["checks"]
+    assert verdicts_of(result.summary["checks"]) == all_ok(name), result.summary["checks"]
     check_requests(result.path)
     (stop,) = events(result.path, "stop")
     assert stop["reason"] == "every request served"

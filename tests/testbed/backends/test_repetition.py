@@ -6,6 +6,7 @@ import pytest
 
 from agents.contract import TICKS
 from analysis.events import KINDS, LEVELS, VERSION
+from testbed.backends.registry import BACKENDS, find_backend
 from testbed.backends.repetition import Repetition
 from testbed.randomness import Streams
 from testbed.scenario.loader import loads
@@ -50,7 +51,19 @@ def test_the_start_event_says_what_the_checks_need(
         "places": [],
         "groups": [],
         "kept": [],
+        "patience": 10_000 * TICKS,
+        "absent": [],
+        "real_time": False,
     }
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_start_event_says_whether_time_is_real(backend: str) -> None:
+    """It is where the backend says so."""
+    repetition = Repetition(loads(tiny("links: radio\n", backend=backend)), Streams(1, 0))
+    diary = Diary()
+    repetition.log_start(diary, [], [])
+    assert diary.events[0]["real_time"] is find_backend(backend).real_time
 
 
 def test_the_start_event_of_groups() -> None:

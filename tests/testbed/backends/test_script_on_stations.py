@@ -16,7 +16,7 @@ from testbed.cli.main import main
 from testbed.experiments.runner import Result, run
 from testbed.scenario.schema import Scenario
 from tests.testbed.backends.stations.stage import LINE, check_requests, events
-from tests.testbed.simulate import ALL_OK
+from tests.testbed.simulate import ALL_OK, verdicts_of
 
 pytestmark = pytest.mark.xdist_group("stations")  # real time needs room: one run after the other
 
@@ -36,7 +36,7 @@ def stations(folder: Path, *requests: dict[str, Any], **keys: Any) -> Result:
 
 
 def verdicts(result: Result) -> dict[str, str]:
-    return {name: check["verdict"] for name, check in result.summary["checks"].items()}
+    return verdicts_of(result.summary["checks"])
 
 
 def test_stations_ask_for_what_the_script_says(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_stations_ask_for_what_the_script_says(tmp_path: Path) -> None:
     (close,) = events(result.path, "close")
     assert close["patience"] == 10_000 * TICKS
     again = load_run(result.path)
-    assert {name: one["verdict"] for name, one in again.verdicts().items()} == ALL_OK
+    assert verdicts_of(again.verdicts()) == ALL_OK
     names = ("utilisation", "nodes_inside", "inversions_per_cs", "deadlines_missed", "longest_wait", "pending_at_close")
     for name in names:
         assert again.audits[0].metrics()[name] == result.summary["metrics"][name]["mean"], name

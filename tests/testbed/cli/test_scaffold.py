@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from testbed.cli.main import main
-from testbed.cli.scaffold import MAX_LENGTH, SKELETON, new_algorithm
+from testbed.cli.scaffold import MAX_LENGTH, SKELETON, new_algorithm, new_algorithm_here
 from testbed.errors import InputError
 from tests.conftest import PROJECT
 from tests.testbed.checkout import copy_checkout, files_in, python_in
@@ -96,12 +98,11 @@ def test_its_tests_can_fail(line: str, instead: str, started: Path) -> None:
 
 
 def test_one_line_in_the_registry(small: Path) -> None:
-    """And its import; nothing else changes."""
+    """Nothing else changes."""
     before = (small / "agents/registry.py").read_text().splitlines()
     new_algorithm("my-walk", small)
     after = (small / "agents/registry.py").read_text().splitlines()
-    added = ["from agents.my_walk import MyWalk", '    "my-walk": MyWalk,']
-    assert [line for line in after if line not in before] == added
+    assert [line for line in after if line not in before] == ['    "my-walk": "agents.my_walk:MyWalk",']
     assert [line for line in after if line in before] == before
 
 
@@ -119,7 +120,7 @@ def test_any_name_is_well_formatted(tmp_path: Path) -> None:
 def test_the_skeletons_own_names_are_known(small: Path) -> None:
     """Every class that the generated files import or define is refused as the name of an algorithm."""
     bound = set()
-    for file in new_algorithm("my-walk", small)[:2]:
+    for file in (*new_algorithm("my-walk", small)[:2], *new_algorithm_here("my-walk", small)[:2]):
         for node in ast.walk(ast.parse((small / file).read_text())):
             if isinstance(node, ast.ImportFrom) and node.module != "__future__":
                 bound |= {alias.name for alias in node.names}
@@ -195,8 +196,8 @@ def test_a_registry_that_is_read_only(small: Path, monkeypatch: pytest.MonkeyPat
     ("text", "why"),
     [
         ("ALGORITHMS = = 1\n", r"registry\.py:1: invalid syntax"),
-        ("from agents.rl import ReverseLink\nALGORITHMS = dict(rl=ReverseLink)\n", "found no literal ALGORITHMS"),
-        ('import agents.rl\nALGORITHMS: dict = {"rl": agents.rl.ReverseLink}\n', "found no literal ALGORITHMS"),
+        ('OWN = dict(rl="agents.rl:ReverseLink")\n', "found no literal OWN"),
+        ('OWN: dict = {"rl": "agents.rl:ReverseLink"}\n', "found no literal OWN"),
     ],
 )
 def test_a_registry_of_another_shape(text: str, why: str, small: Path) -> None:
@@ -216,3 +217,74 @@ def test_a_write_that_fails_is_undone(obstacle: str, small: Path) -> None:
     with pytest.raises(InputError):
         new_algorithm("my-walk", small)
     assert files_in(small) == before
+
+
+# -- in any folder -----------------------------------------------------------------------------------------------------
+
+HERE = ["my-walk.yaml", "my_walk.py", "test_my_walk.py"]
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that is no checkout, in which the algorithm my-walk has been started with the command."""
+    folder = tmp_path_factory.mktemp("here")
+    done = python_here(folder, "testbed.cli", "new", "algorithm", "my-walk", "--here")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(files_in(folder)) == HERE
+    for step in ("testbed run my-walk.yaml", "testbed check my_walk.py", "pytest test_my_walk.py"):
+        assert step in done.stdout
+    return folder
+
+
+def python_here(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a module of the installed packages in a folder, of which nothing else is on the path."""
+    command = [sys.executable, "-B", "-m", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+
+
+def test_what_it_writes_runs(here: Path, tmp_path: Path) -> None:
+    """With every check as the scenario expects it."""
+    done = python_here(here, "testbed.cli", "run", "my-walk.yaml", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^safety +ok ", done.stdout, re.MULTILINE)
+
+
+def test_its_tests_pass_and_can_fail(here: Path) -> None:
+    """Steps of one agent, and whole runs of the scenario: both kinds find what is broken."""
+    done = python_here(here, *PYTEST, "test_my_walk.py")
+    assert done.returncode == 0, done.stdout
+    assert "17 passed" in done.stdout
+    file = here / "my_walk.py"
+    whole = file.read_text()
+    file.write_text(whole.replace("            self.token_holder = False\n", ""))
+    try:
+        done = python_here(here, *PYTEST, "test_my_walk.py")
+    finally:
+        file.write_text(whole)
+    assert done.returncode == 1
+    assert "FAILED test_my_walk.py::test_an_idle_holder_gives_the_token_away" in done.stdout
+    assert "FAILED test_my_walk.py::test_random_mobile_runs" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("my_walk", "allowed: "),
+        ("rl", "is an algorithm already"),
+        ("agents", "agents.py would hide the Python module agents"),
+        ("json", "json.py would hide the Python module json"),
+        ("walk", "there is walk.yaml already"),
+    ],
+)
+def test_here_a_name_that_cannot_be(
+    name: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line, exit code 2, and no file is written, also not those that were free."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "walk.yaml").write_text("mine")
+    assert main(["new", "algorithm", name, "--here"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert is_one_line(err)
+    assert why in err
+    assert files_in(tmp_path) == {"walk.yaml": b"mine"}

@@ -257,7 +257,7 @@ def test_an_algorithm_without_any_results(algorithms, scenario_file, tmp_path, c
     assert {key: rows["rl"][key] for key in alone.variants[0].metrics()} == alone.variants[0].metrics()
     assert cells(text, "rl")[0] == f"{alone.variants[0].mean('waiting_time'):.4g}"
     assert cells(text, "rl")[-1] == "ok"
-    assert cells(text, "killed")[:-1] == ["-"] * 9
+    assert cells(text, "killed")[:-1] == ["-"] * 11
     assert cells(text, "killed")[-1] == "4 of 4 repetitions LOST"
     assert text.count("its worker process was killed by signal 9") == 4
     assert "The network: mean degree 3.6" in text

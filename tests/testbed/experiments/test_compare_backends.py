@@ -14,7 +14,7 @@ import pytest
 from agents.registry import ALGORITHMS
 from agents.rl import ReverseLink
 from analysis.audit import BatchedAudit
-from analysis.check import FAILED, NOT_CHECKED, OK
+from analysis.check import FAILED, INCONCLUSIVE, NOT_CHECKED, OK, Verdict
 from testbed.backends.base import Backend
 from testbed.backends.registry import BACKENDS, find_backend
 from testbed.backends.sim.simulation import Simulation
@@ -295,7 +295,7 @@ def test_killed_workers_cost_their_columns_only(slowly, scenario_file, tmp_path,
         for repetition in (0, 1)
     ]
     rows = table(text)
-    assert rows["checks"] == ["2 of 2 repetitions LOST", "2 of 2 repetitions LOST", "ok"]
+    assert rows["checks"] == ["2 of 2 repetitions LOST", "2 of 2 repetitions LOST", "ok, timing not checked"]
     assert rows["waiting time"][:2] == ["-", "-"]
     assert " ± " in rows["waiting time"][2]
 
@@ -304,11 +304,13 @@ def test_verdicts_in_a_cell():
     """A check that could not be made is named."""
 
     def verdict(**checks: str) -> str:
-        judged = {name: {"verdict": one, "detail": "", "offenders": []} for name, one in checks.items()}
+        judged = {name: Verdict(one).as_dict() for name, one in checks.items()}
         return PointResult(Point("x", loads(TEXT)), [{"checks": judged, "metrics": {}}]).verdict()
 
     assert verdict(safety=OK, order=OK) == "ok"
     assert verdict(safety=FAILED, order=FAILED, starvation=NOT_CHECKED) == "safety, order FAILED"
+    assert verdict(safety=FAILED, progress=INCONCLUSIVE) == "safety FAILED"
+    assert verdict(safety=OK, progress=INCONCLUSIVE, order=NOT_CHECKED) == "progress inconclusive"
     assert verdict(safety=OK, order=NOT_CHECKED) == "ok, order not checked"
 
 

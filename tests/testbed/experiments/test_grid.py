@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,13 +16,13 @@ import pytest
 
 from agents.registry import ALGORITHMS
 from agents.rl import ReverseLink
+from analysis.audit import BatchedAudit
 from testbed.errors import BackendError, InputError, TestbedError
 from testbed.experiments import workers
 from testbed.experiments.grid import Point, PointResult, run_points
 from testbed.experiments.measure import measure
 from testbed.experiments.workers import Failure, JobFailed, Worker, spread
 from testbed.scenario.loader import loads
-from tests.agents.rl_variants import registered
 from tests.testbed.network.test_faults import Broken
 from tests.testbed.tiny import interruptible, killed
 
@@ -85,9 +86,24 @@ def workers_left() -> list[Any]:
     return multiprocessing.active_children()
 
 
-def test_an_agent_that_raises_ends_all_repetitions():
+def test_an_agent_that_raises_fails_its_point(tmp_path, monkeypatch):
+    """A line says in which repetition and node, and how to replay it; the traceback is beside the log."""
+    monkeypatch.setitem(ALGORITHMS, "broken", Broken)
+    broken, intact = run_points([point("b", "algorithm=broken"), point("i")], "test", tmp_path)
+    assert (broken.verdict(), intact.verdict()) == ("contract FAILED", "ok")
+    assert intact.repetitions == alone(intact.point)
+    said, replay = broken.failures()
+    assert re.match(r"b: contract failed: repetition 0: t=.*: broken: node \d in on_request\(.*ZeroDivision", said)
+    folder = tmp_path / "failed" / "000-b-rep-000"
+    assert replay.startswith(f"  replay: testbed replay {folder} --repetition 0 --node ")
+    assert "ZeroDivisionError" in (folder / "error.txt").read_text()
+    assert not workers_left()
+
+
+def test_an_error_of_a_worker_ends_all_repetitions(monkeypatch):
     """The error names the point and the repetition and has the traceback; no worker is left."""
-    with registered(Broken), pytest.raises(JobFailed, match=r"^p, repetition \d: node \d failed in on_req") as raised:
+    monkeypatch.setattr(BatchedAudit, "verdicts", lambda audit: 1 / 0)
+    with pytest.raises(JobFailed, match=r"^p, repetition \d: a worker process failed: ZeroDivisionError") as raised:
         run_all(point("p"))
     assert "ZeroDivisionError" in raised.value.trace
     assert not workers_left()
@@ -100,25 +116,20 @@ class Unpicklable(Exception):
         super().__init__(f"{one} and {other}")
 
 
-class Odd(ReverseLink):
-    """Fails outside its own steps."""
-
-    @property
-    def units(self) -> int:
-        raise Unpicklable("this", "that")
-
-
-def test_an_exception_that_cannot_be_pickled():
-    """It is named all the same, with the place where it was raised, and memory is not blamed."""
-    message = r"Unpicklable: this and that \(.*test_grid.py:\d+\)$"
-    with registered(Odd), pytest.raises(TestbedError, match=message):
-        run_all(point("p"))
-
-
 def results_of(work: workers.Work, count: int) -> dict[int, Any]:
     """The results of so many jobs, by index."""
     with closing(spread(work, range(count), range(count), lambda shares, words: None)) as finished:
         return {done.index: done.result for done in finished}
+
+
+def test_an_exception_that_cannot_be_pickled():
+    """It is named all the same, with the place where it was raised, and memory is not blamed."""
+
+    def work(job: Any, report: Any) -> None:
+        raise Unpicklable("this", "that")
+
+    with pytest.raises(TestbedError, match=r"Unpicklable: this and that \(.*test_grid.py:\d+\)$"):
+        raise results_of(work, 1)[0].error()
 
 
 @pytest.mark.parametrize(
@@ -126,7 +137,9 @@ def results_of(work: workers.Work, count: int) -> dict[int, Any]:
     [
         (InputError("seed: found -1"), "seed: found -1", 2, False),
         (BackendError("no radio"), "no radio", 3, False),
-        (MemoryError(), "this machine has not enough memory for that", 1, True),
+        (MemoryError(), "this machine has not enough memory for that", 3, False),
+        (OSError(28, "No space left on device", "/tmp/log"), "/tmp/log: No space left on device", 3, False),
+        (OSError(24, "Too many open files"), "Too many open files", 3, False),
         (ValueError("odd"), "a worker process failed: ValueError: odd (", 1, True),
     ],
 )
@@ -176,7 +189,7 @@ def test_a_point_of_which_nothing_is_left(monkeypatch):
     [
         (lambda: sys.exit(7), "its worker process ended with exit code 7"),
         (lambda: os._exit(0), "its worker process ended with exit code 0"),
-        (lambda: os.kill(os.getpid(), signal.SIGTERM), "its worker process was killed by signal 15"),
+        (lambda: os.kill(os.getpid(), signal.SIGUSR1), "its worker process was killed by signal 10"),
     ],
 )
 def test_however_a_worker_exits(leave, text):
@@ -256,13 +269,15 @@ def processes_of(session: int) -> list[int]:
     [
         (os.kill, signal.SIGINT, 130, b"testbed: interrupted\n"),
         (os.killpg, signal.SIGINT, 130, b"testbed: interrupted\n"),  # as a terminal does
-        (os.kill, signal.SIGTERM, -15, b""),
+        (os.kill, signal.SIGTERM, 143, b"testbed: interrupted by SIGTERM\n"),
+        (os.killpg, signal.SIGTERM, 143, b"testbed: interrupted by SIGTERM\n"),
+        (os.killpg, signal.SIGHUP, 129, b"testbed: interrupted by SIGHUP\n"),
         (os.kill, signal.SIGKILL, -9, b""),
     ],
-    ids=["interrupt", "Ctrl-C", "kill", "kill -9"],
+    ids=["interrupt", "Ctrl-C", "kill", "kill all", "hangup", "kill -9"],
 )
 def test_nothing_is_left_behind(send, signum, code, says, tmp_path):
-    """Ctrl-C, kill and kill -9 of `testbed reproduce` end its workers within seconds, and leave no directory."""
+    """Ctrl-C, kill, a hangup and kill -9 of `testbed reproduce` end its workers in seconds, and leave no directory."""
     command = [sys.executable, "-m", "testbed.cli", "reproduce", "rl", "--out", str(tmp_path)]
     with subprocess.Popen(
         command,
@@ -271,16 +286,20 @@ def test_nothing_is_left_behind(send, signum, code, says, tmp_path):
         start_new_session=True,
         preexec_fn=interruptible,
     ) as running:
-        deadline = time.monotonic() + 30
-        while len(processes_of(running.pid)) < 2 and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert len(processes_of(running.pid)) >= 2, "no workers have started"
-        send(running.pid, signum)
-        assert running.wait(timeout=20) == code
-        while processes_of(running.pid) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert processes_of(running.pid) == []
-        assert running.stderr is not None
-        assert running.stderr.read() == says
-    if code == 130:
+        try:
+            deadline = time.monotonic() + 30
+            while len(processes_of(running.pid)) < 2 and time.monotonic() < deadline:
+                time.sleep(0.02)
+            assert len(processes_of(running.pid)) >= 2, "no workers have started"
+            send(running.pid, signum)
+            assert running.wait(timeout=20) == code
+            while processes_of(running.pid) and time.monotonic() < deadline:
+                time.sleep(0.02)
+            assert processes_of(running.pid) == []
+            assert running.stderr is not None
+            assert running.stderr.read() == says
+        finally:  # a test that fails must not wait for them
+            for left in processes_of(running.pid):
+                os.kill(left, signal.SIGKILL)
+    if code > 0:
         assert list(tmp_path.iterdir()) == []

@@ -6,7 +6,7 @@ import pytest
 
 from agents.registry import ALGORITHMS
 from testbed.cli.main import main
-from testbed.errors import ScenarioError
+from testbed.errors import InputError, ScenarioError
 from testbed.experiments.variants import (
     Variant,
     load_variants,
@@ -19,6 +19,7 @@ from testbed.experiments.variants import (
 from testbed.scenario import yaml_reader
 from testbed.scenario.loader import loads
 from testbed.scenario.schema import Scenario
+from tests.testbed.others import file_of
 from tests.testbed.tiny import is_one_line, tiny, write_tiny
 
 
@@ -321,3 +322,110 @@ def test_a_key_of_the_scenario_that_a_variant_does_not_fit(tmp_path):
 def test_variants_without_a_source_can_be_made_by_code():
     """As a comparison of backends does for the scenario's own algorithm."""
     assert name_variants([Variant("rl")], loads(tiny())).points[0].scenario == loads(tiny())
+
+
+# -- algorithms in files -----------------------------------------------------------------------------------------------
+
+OPTIONS = """
+from agents.contract import MultipleEntries
+
+Mine.parameters = MultipleEntries
+Mine.capacity = classmethod(lambda cls, parameters: 1)
+"""
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with an algorithm in a file that has the parameter k."""
+    monkeypatch.chdir(tmp_path)
+    file_of(tmp_path / "mine.py", OPTIONS)
+    return tmp_path
+
+
+def test_algorithms_may_be_files(study: Path) -> None:
+    """An item that ends in .py: one algorithm, called as the file is, or all that the file names."""
+    file_of(study / "my_two.py", '\n\nclass Other(Mine):\n    pass\n\n\nALGORITHMS = {"one": Mine, "two": Other}\n')
+    named = name_variants(parse_algorithms("rl,./mine.py,my_two.py"), loads(tiny()))
+    assert [point.name for point in named.points] == ["rl", "mine", "one", "two"]
+    files = [point.scenario.algorithm.file for point in named.points]
+    assert files == [None, str(study / "mine.py"), str(study / "my_two.py"), str(study / "my_two.py")]
+    assert [point.scenario.algorithm.agent.__name__ for point in named.points[1:]] == ["Mine", "Mine", "Other"]
+
+
+def test_a_variant_with_a_file(study: Path) -> None:
+    """It has the parameters of the file's class, and is named by those that differ."""
+    written = ["mine file=./mine.py k=3", "mine file=./mine.py k=2", "krl k=2"]
+    named = name_variants(map(parse_variant, written), loads(tiny()))
+    assert [point.name for point in named.points] == ["mine k=3", "mine k=2", "krl"]
+    assert named.points[1].scenario.model_dump()["algorithm"] == {
+        "name": "mine",
+        "file": str(study / "mine.py"),
+        "k": 2,
+    }
+
+
+def test_a_file_of_variants_names_files_beside_it(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Relative paths start from its folder."""
+    (study / "variants.yaml").write_text("algorithms:\n  - rl\n  - {name: mine, file: mine.py, k: 2}\n")
+    (study / "elsewhere").mkdir()
+    monkeypatch.chdir(study / "elsewhere")
+    variants = load_variants(study / "variants.yaml")
+    assert variants[1].applied_to(loads(tiny())).algorithm.file == str(study / "mine.py")
+
+
+def test_the_scenarios_own_algorithm_may_be_in_a_file(study: Path) -> None:
+    """Then it can be named, also with parameters of its own, and what others know of its parameters they keep."""
+    scenario = loads(tiny(algorithm="{name: mine, file: mine.py, k: 2}"))
+    own = scenario.algorithm
+    (study / "variants.yaml").write_text("algorithms: [mine]\n")
+    variants = [*parse_algorithms("mine,krl", own), parse_variant("mine k=4", own)]
+    named = name_variants(variants, scenario)
+    assert [(point.name, point.scenario.algorithm.parameters.k) for point in named.points] == [  # type: ignore[attr-defined]
+        ("mine k=2", 2),
+        ("krl", 2),
+        ("mine k=4", 4),
+    ]
+    assert load_variants(study / "variants.yaml", own)[0].applied_to(scenario) == scenario
+    assert parse_algorithms("all", own)[0].applied_to(scenario) == scenario
+    with pytest.raises(InputError, match="--algorithms: found 'mine'; allowed: "):
+        parse_algorithms("mine,krl", loads(tiny()).algorithm)
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("mine file=nowhere.py", "file: nowhere.py: cannot be read: No such file or directory"),
+        ("mine file=broken.py", "file: broken.py:2: invalid syntax"),
+        ("mine file=3", "file: found 3; allowed: text"),
+        ("mine file=mine.py h=3", "h: found unknown key; allowed: one of name, file, k, clusters, label"),
+        ("mine", "name: found 'mine'; allowed: one of rl, "),
+    ],
+)
+def test_variants_with_files_that_are_refused(written: str, message: str, study: Path) -> None:
+    """One line that names the option and the file."""
+    (study / "broken.py").write_text("x = 1\ndef f(:\n")
+    with pytest.raises(ScenarioError) as caught:
+        parse_variant(written)
+    assert str(caught.value).startswith(f"--variant {written!r}: {message}")
+
+
+def test_a_comparison_with_files(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On the command line: algorithms of files beside registered ones, and two files of one name refused."""
+    (study / "tiny.yaml").write_text(tiny(algorithm="{name: own, file: mine.py}"))
+    arguments = ["compare", "tiny.yaml", "--algorithms", "own,rl,mine.py", "--variant", "other file=mine.py k=2"]
+    assert main([*arguments, "--out", "runs"]) == 0
+    out = capsys.readouterr().out
+    assert [line.split()[1] for line in out.splitlines() if line.startswith("| ")][2:] == ["own", "rl", "mine", "other"]
+    file_of(study / "second" / "mine.py")
+    assert main(["compare", "tiny.yaml", "--algorithms", "mine.py,second/mine.py", "--out", "runs"]) == 2
+    assert "found the name 'mine' a second time; allowed: each name once" in capsys.readouterr().err
+
+
+def test_backends_with_a_file(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The scenario's own algorithm in every column."""
+    text = tiny("area: [50, 50]\n", algorithm="{name: own, file: mine.py}", topology="geometric", duration="20")
+    (study / "tiny.yaml").write_text(text)
+    assert main(["compare", "tiny.yaml", "--backends", "sim", "--out", "runs"]) in (0, 1)
+    out = capsys.readouterr().out
+    assert "sim ideal" in out
+    assert "sim radio" in out

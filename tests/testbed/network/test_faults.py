@@ -4,7 +4,7 @@ import pytest
 
 from agents.contract import Agent
 from agents.rl import LinkInfo, Request
-from testbed.runtime.driver import AgentError
+from testbed.runtime.breach import AgentError
 from tests.agents.rl_variants import registered
 from tests.testbed.simulate import ALL_OK, prepare, simulate
 
@@ -151,16 +151,18 @@ class Careless(Agent):
         return int(self.node == 0)
 
     def on_request(self, demand) -> None:
-        self.send(9, Request((0, 0, self.node)))
+        self.send(9 - self.node, Request((0, 0, self.node)))
+
+    def on_release(self) -> None:
+        """Never comes to it."""
 
 
-def test_a_message_without_a_link_is_an_offence():
-    """An agent that sends to a node without a link to it fails the order check, and raises no exception."""
+def test_a_message_without_a_link_is_a_breach():
+    """An agent that sends to a node without a link to it is stopped there."""
     topology = {"kind": "explicit", "links": [[0, 1]]}
-    with registered(Careless):
-        run = simulate(topology=topology, drain=1.0)
-    assert run.verdicts["order"] == "failed"
-    assert "without a link" in run.audit.verdicts()["order"]["offenders"][0]
+    breach = r"^node \d in on_request\(.*\): send\(\d, Request\(.*\)\): node \d is no neighbour$"
+    with registered(Careless), pytest.raises(AgentError, match=breach):
+        simulate(topology=topology, drain=1.0)
 
 
 class Broken(Careless):
@@ -172,7 +174,7 @@ class Broken(Careless):
 
 def test_an_agent_that_raises_is_named():
     """Which node, in which event."""
-    with registered(Broken), pytest.raises(AgentError, match=r"node \d failed in on_request"):
+    with registered(Broken), pytest.raises(AgentError, match=r"^node \d in on_request\(.*\): ZeroDivisionError"):
         simulate()
 
 
@@ -184,7 +186,7 @@ def test_a_link_falls_even_if_the_last_message_on_it_is_lost():
     simulation.driver.lose_next(0, "LinkInfo")
     agent = simulation.driver.agents[0]
     agent.send(1, LinkInfo(agent.my_height))
-    simulation.driver._apply(agent)
+    simulation.driver._apply(agent, 0)
     simulation.links.down(0, 1)
     simulation.run_all(lambda share: None)
     assert [(event["t"], event["lag"]) for event in run.diary.of("link_down")] == [(1.0, 10**9)] * 2

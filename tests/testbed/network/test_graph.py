@@ -23,6 +23,17 @@ def test_random_graphs_are_connected_and_of_the_size_asked_for(nodes, seed, shar
     assert is_connected(graph)
 
 
+@pytest.mark.parametrize("nodes", [2, 5, 30, 50])
+def test_dense_random_graphs_are_drawn_link_by_link(nodes):
+    """Knowing the pairs without a link changes nothing of what is drawn, only how long it takes."""
+    links, rng, other = nodes * (nodes - 1) // 2, Random(7), Random(7)
+    graph, expected = random_connected(nodes, links, rng), Graph(nodes, random_tree(nodes, other))
+    while len(expected) < links:
+        expected.add(*expected.draw_absent(other, lambda a, b: True))
+    assert graph._links == expected._links
+    assert rng.random() == other.random()
+
+
 def test_every_tree_is_as_likely():
     """There are 16 labelled trees of four nodes; each comes up in about a sixteenth of the draws."""
     rng = Random(1)

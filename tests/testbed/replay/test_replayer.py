@@ -16,7 +16,7 @@ from agents.contract import Demand
 from agents.registry import ALGORITHMS
 from agents.rl import LinkInfo, ReverseLink, Token
 from testbed.cli.main import main
-from testbed.errors import InputError, TestbedError
+from testbed.errors import InputError
 from testbed.experiments.runner import run
 from testbed.replay.replayer import NodeReplay, replay
 from testbed.scenario.loader import loads
@@ -428,9 +428,10 @@ class Failing(ReverseLink):
 def test_failure_of_an_agent(invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It fails again, in the same place, with its traceback; once it is fixed, it does not."""
     monkeypatch.setitem(ALGORITHMS, "rl", Failing)
-    with pytest.raises(TestbedError, match="a token from node 2") as failure:
-        run(loads(tiny("trace: events\n")), tmp_path)
-    path, (node,) = only_run(tmp_path), re.findall(r"^node (\d) failed", str(failure.value))
+    contract = run(loads(tiny("trace: events\n")), tmp_path).summary["checks"]["contract"]
+    assert contract["offenders"][0].endswith("RuntimeError: a token from node 2")
+    path, node = only_run(tmp_path), contract["first"]["node"]
+    assert contract["replay"].startswith(f"testbed replay {path} --repetition 0 --node {node} ")
     code, out, err = invoke(path, "--node", node)
     assert (code, err) == (1, "")
     assert re.search(r"^ +File .*test_replayer\.py.*, in on_token$", out, re.MULTILINE)

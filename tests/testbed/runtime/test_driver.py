@@ -8,7 +8,7 @@ from agents.contract import Agent
 from agents.message import Message
 from agents.outputs import EVICT
 from agents.rl import LinkInfo, ReverseLink
-from testbed.runtime.driver import AgentError
+from testbed.runtime.breach import AgentError
 from tests.agents.rl_variants import registered
 from tests.analysis.histories import feed, start
 from tests.testbed.simulate import prepare, simulate
@@ -43,7 +43,9 @@ def test_an_undeclared_message_is_refused():
     """Messages are declared, or there would be no codec for them."""
     with (
         registered(Chatty),
-        pytest.raises(AgentError, match="sends a Undeclared, which its algorithm does not declare"),
+        pytest.raises(
+            AgentError, match=r"in on_request\(.*: send\(.*: Undeclared is not declared in the algorithm's `messages`"
+        ),
     ):
         simulate()
 
@@ -89,7 +91,7 @@ class Evicting(ReverseLink):
 
 def test_only_algorithms_in_neighbourhoods_evict():
     """Elsewhere no node leaves."""
-    with registered(Evicting), pytest.raises(AgentError, match=r"node \d asks for EVICT, which needs neighbourhoods"):
+    with registered(Evicting), pytest.raises(AgentError, match=r"^node \d in .*: evict: that needs neighbourhoods"):
         simulate()
 
 

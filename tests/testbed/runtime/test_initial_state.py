@@ -11,7 +11,7 @@ from agents.registry import ALGORITHMS
 from agents.rl import ReverseLink
 from testbed.backends.repetition import Repetition
 from testbed.randomness import Streams
-from testbed.runtime.driver import AgentError
+from testbed.runtime.breach import AgentError
 from testbed.scenario.loader import loads
 from testbed.scenario.schema import Scenario
 from tests.testbed.simulate import groups_for

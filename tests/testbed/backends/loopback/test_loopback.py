@@ -14,7 +14,7 @@ from testbed.experiments.runner import Result, run
 from testbed.pairs import link_of
 from testbed.scenario.schema import Scenario
 from tests.testbed.backends.stations.stage import LINE, MOBILE, check_requests, events, processes
-from tests.testbed.simulate import ALL_OK, OVER_RADIO, all_ok
+from tests.testbed.simulate import ALL_OK, OVER_RADIO, all_ok, verdicts_of
 
 pytestmark = pytest.mark.xdist_group("stations")  # real time needs room: one run after the other
 
@@ -31,7 +31,7 @@ def stations(folder: Path, base: dict[str, object], **keys: object) -> Result:
 
 
 def verdicts(result: Result) -> dict[str, str]:
-    return {name: check["verdict"] for name, check in result.summary["checks"].items()}
+    return verdicts_of(result.summary["checks"])
 
 
 def own_log(result: Result, node: int, incarnation: int = 1) -> list[dict[str, Any]]:
@@ -53,8 +53,7 @@ def test_ten_mobile_stations_at_twenty_per_cent_loss(name, tmp_path, capsys):
     assert result.summary["metrics"]["medium_lateness"]["p50"] > 0
     times = [event["t"] for event in events(result.path, *INPUTS, "send", "enter")]
     assert times == sorted(times), "logs are merged in the order of time"
-    judged = {check: one["verdict"] for check, one in load_run(result.path).verdicts().items()}
-    assert judged == all_ok(name), "and judged the same"
+    assert verdicts_of(load_run(result.path).verdicts()) == all_ok(name), "and judged the same"
     assert not processes(tmp_path)
     for node in range(MOBILE["nodes"]):
         assert main(["replay", str(result.path), "--node", str(node), "--json"]) == 0, "an agent does the same again"

@@ -19,6 +19,8 @@ from typing import Any
 
 import yaml
 
+from analysis.check import INCONCLUSIVE, NOT_APPLICABLE, OK
+from analysis.timing import late
 from testbed.checkout import PROJECT
 from tests.testbed.tiny import interruptible
 
@@ -100,6 +102,15 @@ def check_requests(run: Path) -> None:
     assert count["request"] > 0
     assert count["request"] == count["exit"] + count["evict"] + abandoned + count["pending"]
     assert count["enter"] == count["exit"] + count["evict"]
+
+
+def failures(checks: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The checks that are not as they should be at any speed of the machine.
+
+    If the machine was late, some are inconclusive; what is not a matter of time must hold all the same.
+    """
+    good = {OK, NOT_APPLICABLE} | ({INCONCLUSIVE} if late(checks) else set())
+    return {name: check for name, check in checks.items() if check["verdict"] not in good}
 
 
 def wait_for(is_so: Callable[[], Any], seconds: float = 20.0) -> Any:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -103,20 +104,28 @@ def test_the_orchestrator_is_killed(run, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("to_group", [False, True], ids=["to the run", "to all, as a terminal does"])
-def test_ctrl_c(run, tmp_path, to_group):
-    """Exit code 130, no process left, and the status in the run directory."""
-    (os.killpg if to_group else os.kill)(run.pid, signal.SIGINT)
-    code, said = ends(run)
-    assert (code, said) == (130, "testbed: interrupted")
+@pytest.mark.parametrize(
+    ("number", "code", "line"),
+    [
+        (signal.SIGINT, 130, "testbed: interrupted"),
+        (signal.SIGTERM, 143, "testbed: interrupted by SIGTERM"),
+        (signal.SIGHUP, 129, "testbed: interrupted by SIGHUP"),
+    ],
+)
+def test_an_interrupt(run, tmp_path, number, code, line, to_group):
+    """128 and the number of the signal, no process left, and the status in the run directory."""
+    (os.killpg if to_group else os.kill)(run.pid, number)
+    assert ends(run) == (code, line)
     check_left_behind(tmp_path)
-    assert json.loads((run_directory(tmp_path) / "meta.json").read_text())["status"] == "interrupted"
+    meta = json.loads((run_directory(tmp_path) / "meta.json").read_text())
+    assert (meta["status"], meta["exit"]) == ("interrupted", code)
     outputs = list(run_directory(tmp_path).glob("rep-000/nodes/*.log"))
     assert outputs
     assert not any(output.read_text() for output in outputs), "only the run itself takes note of the signal"
 
 
 def test_an_agent_that_fails(tmp_path):
-    """One line for the user; the traceback is in what the station printed."""
+    """The check `contract` says which and why; the station's traceback is in a file, and no process is left."""
     (tmp_path / "sitecustomize.py").write_text(
         "import agents.krl\n"
         "def fail(self, peer):\n    raise RuntimeError('broken on purpose')\n"
@@ -124,11 +133,13 @@ def test_an_agent_that_fails(tmp_path):
     )
     code, said = ends(start(tmp_path, LINE, PYTHONPATH=f"{tmp_path}:{PROJECT}"))
     assert code == 1
-    assert "failed in on_link_up" in said
-    assert "broken on purpose" in said
-    assert "\n" not in said
-    outputs = [log.read_text() for log in run_directory(tmp_path).glob("rep-000/nodes/*.log")]
-    assert any("Traceback" in output and "broken on purpose" in output for output in outputs)
+    assert said == ""
+    contract = json.loads((run_directory(tmp_path) / "summary.json").read_text())["checks"]["contract"]
+    assert contract["verdict"] == "failed"
+    assert re.search(r": krl: node \d in on_link_up\(\d\): RuntimeError: broken on purpose$", contract["offenders"][0])
+    trace = (run_directory(tmp_path) / "error.txt").read_text()
+    assert "sitecustomize.py" in trace
+    assert "RuntimeError: broken on purpose" in trace
     assert not processes(tmp_path)
 
 
@@ -213,5 +224,5 @@ def test_a_run_that_is_the_first_process(tmp_path):
     done = subprocess.run(
         [*apart, *command, "--out", str(tmp_path / "runs")], cwd=PROJECT, capture_output=True, text=True, timeout=120
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in (0, 4), done.stderr  # 4 on a machine that is too busy
     assert not processes(tmp_path)

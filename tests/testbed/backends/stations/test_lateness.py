@@ -1,6 +1,9 @@
-"""How late a medium was, summed up."""
+"""How late a medium or a station was, summed up, and how late it may be."""
 
-from testbed.backends.stations.lateness import Lateness
+import pytest
+
+from testbed.backends.stations.lateness import Lateness, bound_ms
+from testbed.scenario.links import RadioChoice
 
 
 def summary(*ns: int) -> dict[str, float] | None:
@@ -30,3 +33,36 @@ def test_percentiles_are_interpolated_between_neighbours():
 def test_one_value_is_all_of_the_distribution():
     """To the nearest microsecond."""
     assert summary(1_234_567) == dict.fromkeys(("mean", "p50", "p95", "p99", "max"), 1.235)
+
+
+def test_what_was_late_before_does_not_count():
+    lateness = Lateness()
+    lateness.note(5_000_000)
+    lateness.clear()
+    assert lateness.summary_ms() is None
+    lateness.note(1_000_000)
+    assert lateness.summary_ms() == dict.fromkeys(("mean", "p50", "p95", "p99", "max"), 1.0)
+
+
+def allowed_ms(*, time_unit: float = 0.1, **keys: float) -> float:
+    return bound_ms(RadioChoice(**keys).settings(assumes_connected=True), time_unit)
+
+
+def test_the_bound_is_half_of_retry():
+    """By default a frame is sent again after a quarter of a hello interval: 25 ms, if that is a tenth of a second."""
+    assert allowed_ms() == pytest.approx(12.5)
+
+
+@pytest.mark.parametrize(
+    ("keys", "times"),
+    [
+        ({"time_unit": 0.3}, 3),
+        ({"hello": 2.0}, 2),
+        ({"retry": 1.0}, 4),
+        ({"hello": 0.5, "retry": 0.5, "time_unit": 1.0}, 10),
+        ({"max_retry": 9.0, "dead_after": 9.0, "jitter": 0.0}, 1),
+    ],
+)
+def test_what_the_bound_depends_on(keys: dict[str, float], times: float):
+    """It is a real time: it grows with each of the three keys that make up the time until a frame is sent again."""
+    assert allowed_ms(**keys) == pytest.approx(12.5 * times)

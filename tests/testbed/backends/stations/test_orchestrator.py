@@ -174,3 +174,27 @@ def test_nodes_that_appear_and_leave(tmp_path):
     found = [(event["t"], event["parts"], event["cut_off"]) for event in stage.diary.of("partition")]
     assert found == [(4.0, 2, [2]), (8.0, 1, [])]
     assert stage.run._ledger.absent == {2}
+
+
+def summary_ms(p99: float) -> dict[str, float]:
+    return {"mean": 1.0, "p50": 1.0, "p95": 1.0, "p99": p99, "max": 100.0}
+
+
+@pytest.mark.parametrize(
+    ("reports", "latest"),
+    [
+        ({0: summary_ms(3.0), 1: summary_ms(9.0), 2: summary_ms(5.0)}, {**summary_ms(9.0), "station": 1}),
+        ({3: None, 2: summary_ms(5.0)}, {**summary_ms(5.0), "station": 2}),
+        ({}, None),
+    ],
+    ids=["the latest", "one that had nothing to do", "all crashed"],
+)
+def test_the_lateness_that_is_logged(stage: Stage, reports: dict[int, Any], latest: dict[str, float] | None):
+    """That of the latest station by its p99; stations that have crashed report nothing."""
+    stage.hear(MEDIUM, {"end": {"lateness_ms": summary_ms(2.0)}})
+    for node, lateness in reports.items():
+        stage.hear(node, {"end": {"lateness_ms": lateness}})
+    stage.run._log_lateness()
+    (event,) = [event for event in stage.diary.events if event["kind"] == "lateness"]
+    assert (event["medium_ms"], event["station_ms"]) == (summary_ms(2.0), latest)
+    assert event["bound_ms"] == pytest.approx(6.25)

@@ -67,3 +67,24 @@ def test_time_never_goes_back():
     assert before == 0
     assert after[0] > 0
     assert after == sorted(after)
+
+
+def test_lateness_of_planned_events():
+    """It is counted from when an event was due. One that was due already when it was planned is never late."""
+    noted: list[int] = []
+
+    async def follow() -> None:
+        over = asyncio.Event()
+        queue = RealTime(asyncio.get_running_loop(), RunClock(time.monotonic_ns() - 10**9, 0.5))
+        queue.lateness.note = noted.append
+        queue.at(-5, list)
+        queue.at(queue.now, list)
+        soon = queue.now + 2 * 10**7  # ten milliseconds
+        queue.at(soon, time.sleep, 0.05)
+        queue.at(soon + 10**7, over.set)
+        await asyncio.wait_for(over.wait(), TIMEOUT_S)
+
+    asyncio.run(follow())
+    sleeper_ns, last_ns = noted
+    assert sleeper_ns >= 0
+    assert last_ns >= 44_000_000, "it was due five milliseconds after one that took fifty"

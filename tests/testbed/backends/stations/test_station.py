@@ -5,6 +5,7 @@ import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,6 +37,66 @@ def heard(medium: socket.socket) -> int:
         except BlockingIOError:
             return count
         count += 1
+
+
+def test_a_station_is_not_late_for_what_came_before_it_started(tmp_path: Path, medium: socket.socket):
+    """Such as a restarted one, to which the others have sent all the time."""
+    (tmp_path / "nodes").mkdir()
+    repetition = Repetition(Scenario.model_validate({**LINE, "warmup": 0.0}), Streams(1, 0))
+    ours, theirs = Control.pair()
+    transport = LoopbackTransport(medium.getsockname()[1])
+
+    async def follow() -> tuple[float, dict[str, Any]]:
+        loop = asyncio.get_running_loop()
+        exits = asyncio.create_task(Station(repetition, 1, 2, transport, theirs, tmp_path).run())
+        ready, _ = await loop.run_in_executor(None, ours.receive)
+        assert ready is not None
+        ours.send({"do": "start", "epoch": time.monotonic_ns() - 10**9})
+        for _ in range(20):
+            medium.sendto(b"noise", (LOOPBACK, ready["ready"]))
+        time.sleep(0.3)  # it is slow to start: the order and the datagrams are there
+        started = time.monotonic()
+        await asyncio.sleep(0.05)
+        ours.send({"do": "finish"})
+        assert await exits == 0
+        elapsed_ms = (time.monotonic() - started) * 1e3
+        while "end" not in (report := ours.receive()[0] or {}):
+            pass
+        return elapsed_ms, report["end"]
+
+    elapsed_ms, end = asyncio.run(follow())
+    assert sum(end["dropped"].values()) == 20, "it has read them all"
+    assert end["lateness_ms"]["max"] <= elapsed_ms
+    ours.close()
+    theirs.close()
+
+
+def test_what_is_late_in_the_warmup_does_not_count(tmp_path: Path, medium: socket.socket):
+    """As with frames: the load has not begun."""
+    (tmp_path / "nodes").mkdir()
+    repetition = Repetition(Scenario.model_validate(LINE), Streams(1, 0))
+    ours, theirs = Control.pair()
+    station = Station(repetition, 1, 1, LoopbackTransport(medium.getsockname()[1]), theirs, tmp_path)
+    very_late_ms = 1e9
+
+    async def follow() -> dict[str, Any]:
+        exits = asyncio.create_task(station.run())
+        ours.send({"do": "start", "epoch": time.monotonic_ns()})
+        while (node := station._node) is None:
+            await asyncio.sleep(0.001)
+        node.lateness.note(round(very_late_ms * 1e6))
+        while not (tmp_path / "nodes/001-1.jsonl").read_text().count('"request"'):  # the warmup is over
+            await asyncio.sleep(0.01)
+        ours.send({"do": "finish"})
+        assert await exits == 0
+        while "end" not in (report := ours.receive()[0] or {}):
+            pass
+        return report["end"]
+
+    end = asyncio.run(asyncio.wait_for(follow(), TIMEOUT_S))
+    assert end["lateness_ms"]["max"] < very_late_ms
+    ours.close()
+    theirs.close()
 
 
 def test_a_station_that_has_sent_its_last_report_is_silent(tmp_path: Path, medium: socket.socket):

@@ -11,8 +11,10 @@ from testbed.experiments.reproduce.claims import (
     Interval,
     NotMeasured,
     all_of,
+    checked,
     claims_table,
     most_of,
+    never,
 )
 
 
@@ -53,6 +55,38 @@ def test_a_single_repetition_decides_nothing():
 def test_claims_on_all_and_on_most_points(verdicts, of_all, of_most):
     """One point is enough against a claim on all; most are more than half."""
     assert (all_of(verdicts), most_of(verdicts)) == (of_all, of_most)
+
+
+@pytest.mark.parametrize(
+    ("counts", "verdict"),
+    [
+        ([0.0], HOLDS),
+        ([0, 0, 0], HOLDS),
+        ([0, 1, 0, 0], FAILS),
+        ([None, 0.0], HOLDS),
+        ([None], UNDECIDED),
+        ([], UNDECIDED),
+    ],
+)
+def test_what_never_happens(counts, verdict):
+    """One run in which it happened is enough, however few they are compared with the others."""
+    assert never(counts) == verdict
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "verdict"),
+    [
+        (["ok", "ok"], HOLDS),
+        (["ok", "failed"], FAILS),
+        (["ok", "not checked"], UNDECIDED),
+        (["inconclusive", "ok"], UNDECIDED),
+        (["inconclusive", "failed"], FAILS),
+        ([], UNDECIDED),
+    ],
+)
+def test_checks_that_must_pass(verdicts, verdict):
+    """Only a check that failed is against the claim."""
+    assert checked(verdicts) == verdict
 
 
 def test_what_a_reader_gets():

@@ -3,7 +3,7 @@
 import pytest
 
 from testbed.experiments.grid import PointResult
-from testbed.experiments.reproduce.claims import NOT_JUDGED
+from testbed.experiments.reproduce.claims import HOLDS, NOT_JUDGED, UNDECIDED
 from testbed.experiments.reproduce.hk import render
 from testbed.experiments.reproduce.hk_cells import AGINGS, FIFO, THINK, HKCell, Measured, cells
 from testbed.experiments.reproduce.hk_claims import CLAIMS, claims_of
@@ -128,11 +128,19 @@ def test_measurements_opposite_to_the_paper():
     ]
 
 
+def test_one_repetition_decides_nothing():
+    """But what must be so in every run: the example, the checks, and that nothing happens out of order."""
+    claims = claims_of(invented(as_claimed, repeat=1))
+    exact = ("in the example", "no run", "a burst of requests", "under load no node", "with link changes")
+    assert {claim.verdict for claim in claims if claim.claim.startswith(exact)} == {HOLDS}
+    assert {claim.verdict for claim in claims if not claim.claim.startswith(exact)} == {UNDECIDED}
+
+
 def test_without_results():
     """Points without any result are said to be missing; the report can still be written."""
     nothing = invented(as_claimed, repeat=0)
     claims = claims_of(nothing)
-    assert NOT_JUDGED in {claim.verdict for claim in claims}
+    assert {claim.verdict for claim in claims} == {NOT_JUDGED, UNDECIDED}
     assert render(nothing, claims)
 
 

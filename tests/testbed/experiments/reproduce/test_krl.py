@@ -194,10 +194,42 @@ def test_measurements_opposite_to_the_paper():
     assert [one for one in claims_of(invented(opposite)) if one.verdict != FAILS] == []
 
 
+def verdicts_of(metrics_of, repeat: int) -> tuple[set[str], set[str]]:
+    """The verdicts on what varies from run to run, and on what must be so in every run."""
+    claims = claims_of(invented(metrics_of, repeat))
+    exact = [claim for claim in claims if "no node raises its height" in claim.claim]
+    return {claim.verdict for claim in claims if claim not in exact}, {claim.verdict for claim in exact}
+
+
+def test_one_raise_in_one_run_is_too_many():
+    """It is a count, and the paper says none: the other runs do not make up for it."""
+
+    def once(cell: Cell, repetition: int) -> dict[str, Any]:
+        found = as_claimed(cell, repetition)
+        return found | {"raises": 1} if repetition == 3 and cell.connectivity == 0.2 else found
+
+    assert verdicts_of(once, repeat=10) == ({HOLDS}, {FAILS})
+
+
+def test_extremes_that_change_places_decide_nothing():
+    """Two connectivities are far apart in every run, and on average equal: no claim on the spread follows from that."""
+
+    def swinging(cell: Cell, repetition: int) -> dict[str, Any]:
+        found = as_claimed(cell, repetition)
+        if cell.algorithm == "krlf" and cell.rate == 0.1 and cell.connectivity == 0.1:
+            waiting = found["waiting_time"]["mean"] * (1.3 if repetition % 2 else 0.72)
+            found["waiting_time"] = {"mean": waiting}
+        return found
+
+    claims = [one for one in claims_of(invented(swinging, repeat=4)) if "varies with connectivity" in one.claim]
+    assert claims
+    assert {claim.verdict for claim in claims} == {UNDECIDED}
+
+
 def test_one_repetition_decides_nothing():
-    """And points without any result are said to be missing; the report can still be written."""
-    assert {claim.verdict for claim in claims_of(invented(as_claimed, repeat=1))} == {UNDECIDED}
-    assert {claim.verdict for claim in claims_of(invented(opposite, repeat=1))} == {UNDECIDED}
+    """Of what varies from run to run. Points without results are said to be missing; the report can be written."""
+    assert verdicts_of(as_claimed, repeat=1) == ({UNDECIDED}, {HOLDS})
+    assert verdicts_of(opposite, repeat=1) == ({UNDECIDED}, {FAILS})
     nothing = invented(as_claimed, repeat=0)
     claims = claims_of(nothing)
     assert {claim.verdict for claim in claims} == {NOT_JUDGED}
