@@ -96,7 +96,8 @@ def test_commands(command, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr("testbed.checkout.PROJECT", copy_checkout(tmp_path / "checkout"))
     words += next((options for part, options in SHORTER.items() if part in command), "").split()
     expanded = [str(path) for word in words for path in (sorted(tmp_path.glob(word)) if "*" in word else [word])]
-    assert main(expanded) == 0
+    may_be_late = "loopback" in command  # on a busy machine a run in real time may be inconclusive
+    assert main(expanded) in ((0, 4) if may_be_late else (0,))
     printed = capsys.readouterr().out
     check_effect(words, printed)
 
@@ -135,7 +136,7 @@ def check_effect(words: list[str], printed: str) -> None:
         assert all(f"No {name}: neighbourhoods: found neither" in printed for name in left_out)
     if "--backends" in words:
         assert re.search(r"^\| metric +\| +sim ideal \| +sim radio \| +loopback \|$", printed, re.MULTILINE)
-        assert re.search(r"^\| checks +\| +ok \| +ok \| +ok \|$", printed, re.MULTILINE)
+        assert re.search(r"^\| checks +\| +ok \| +ok \| +(ok|[a-z, ]*timing inconclusive) \|$", printed, re.MULTILINE)
 
 
 def test_your_own_algorithm(tmp_path, monkeypatch, capsys):

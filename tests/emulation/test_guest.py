@@ -246,7 +246,11 @@ def test_ctrl_c_ends_the_command_brings_back_what_it_had_and_leaves_nothing(gues
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGKILL, -9)])
 def test_being_killed_leaves_nothing(guest: Guest, number: signal.Signals, code: int) -> None:
     with subprocess.Popen(
-        command_line("--", "sh", "-c", "echo begun; exec sleep 100"), cwd=ROOT, stdout=subprocess.PIPE, text=True
+        command_line("--", "sh", "-c", "echo begun; exec sleep 100"),
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=interruptible,
     ) as running:
         assert running.stdout is not None
         assert running.stdout.readline() == "begun\n"

