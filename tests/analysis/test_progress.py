@@ -34,7 +34,7 @@ NOT_TO_THE_END = "not judged to the end: nodes were kept from each other or from
     ],
 )
 def test_nodes_enter(history: list[Event]) -> None:
-    """Whoever it is: that every single request is served is for `starvation`."""
+    """An entry of any node is progress: that every single request is served is for `starvation`."""
     assert judge(Progress, PATIENT, *in_order(history), END).verdict == OK
 
 
