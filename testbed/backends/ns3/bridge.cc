@@ -16,6 +16,7 @@
 #include <iostream>
 #include <sstream>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,29 @@ using namespace ns3;
 const uint16_t PORT = 4711;
 
 class Bridge;
+
+// A loss between pairs of stations in addition to that of the models after it: their shadowing, or one that no signal
+// survives. A pair without an entry has none.
+class PairLoss : public PropagationLossModel {
+  public:
+    void Add(Ptr<MobilityModel> station) { m_numbers[PeekPointer(station)] = m_numbers.size(); }
+
+    void Set(int a, int b, double db) {
+        m_losses.resize(m_numbers.size() * m_numbers.size());
+        m_losses[a * m_numbers.size() + b] = m_losses[b * m_numbers.size() + a] = db;
+    }
+
+  private:
+    double DoCalcRxPower(double dbm, Ptr<MobilityModel> a, Ptr<MobilityModel> b) const override {
+        if (m_losses.empty()) return dbm;
+        return dbm - m_losses[m_numbers.at(PeekPointer(a)) * m_numbers.size() + m_numbers.at(PeekPointer(b))];
+    }
+
+    int64_t DoAssignStreams(int64_t) override { return 0; }
+
+    std::unordered_map<const MobilityModel*, size_t> m_numbers;
+    std::vector<double> m_losses;
+};
 
 // One station: its socket, its radio, and its address.
 struct Station {
@@ -52,6 +76,26 @@ class Bridge {
         int number = static_cast<int>(m_stations.size());
         m_stations.push_back({this, number, socket, radio, InetSocketAddress(address, PORT)});
         socket->SetRecvCallback(MakeCallback(&Station::Heard, &m_stations.back()));
+        m_pairs->Add(node->GetObject<MobilityModel>());
+    }
+
+    // Let every signal pass our losses first. All stations are there, and on one channel.
+    void PutPairsFirst() {
+        PointerValue models;
+        Ptr<Channel> channel = m_stations.at(0).radio->GetChannel();
+        channel->GetAttribute("PropagationLossModel", models);
+        m_pairs->SetNext(models.Get<PropagationLossModel>());
+        DynamicCast<YansWifiChannel>(channel)->SetPropagationLossModel(m_pairs);
+    }
+
+    // The loss between two stations, in both directions, in addition to that of the channel's models.
+    void SetLoss(int a, int b, double db) { m_pairs->Set(a, b, db); }
+
+    // The loss that a signal has now on its way from one station to another.
+    double Loss(int a, int b) const { return -m_pairs->CalcRxPower(0.0, Place(a), Place(b)); }
+
+    Ptr<MobilityModel> Place(int station) const {
+        return m_stations.at(station).socket->GetNode()->GetObject<MobilityModel>();
     }
 
     // Let all radios lose a share of the frames that they would receive, acknowledgements too.
@@ -106,6 +150,7 @@ class Bridge {
     std::deque<Station> m_stations;  // a deque does not move them: callbacks have their addresses
     std::deque<std::pair<int, std::string>> m_inbox;
     std::string m_datagram;
+    Ptr<PairLoss> m_pairs = CreateObject<PairLoss>();
     Address m_everyone{InetSocketAddress(Ipv4Address::GetBroadcast(), PORT)};
 };
 

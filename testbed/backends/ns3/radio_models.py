@@ -15,6 +15,8 @@ from testbed.radio.radio import THERMAL_NOISE_DBM_PER_HZ, Radio
 Model = tuple[str, dict[str, float]]
 """The name of a class of ns-3, and its attributes."""
 
+NO_LOSS: Model = ("ns3::MatrixPropagationLossModel", {"DefaultLoss": 0.0})
+"""Between nodes without places."""
 STANDARDS = {"802.11b": "80211b", "802.11g": "80211g", "802.11a": "80211a"}
 _BANDS = {"802.11b": (22, "BAND_2_4GHZ"), "802.11g": (20, "BAND_2_4GHZ"), "802.11a": (20, "BAND_5GHZ")}
 _NOISE_HZ = 20e6

@@ -14,6 +14,7 @@ from itertools import combinations
 
 from agents.contract import TICKS
 from analysis.batched import BatchedListener
+from testbed.backends.ns3 import library, network
 from testbed.backends.ns3.air import Ns3Air
 from testbed.backends.sim.radio_groups import GroupRadioLinks
 from testbed.backends.sim.radio_links import RadioLinks
@@ -93,7 +94,8 @@ class Ns3Simulation(Simulation):
             self.air.set_radio(node, is_on=False)
 
     def _make_radio_links(self, usable: Graph) -> RadioLinks:
-        self.air = Ns3Air(self._repetition)
+        ns = library.reset(self._streams.seed, self._streams.repetition)
+        self.air = Ns3Air(ns, network.build(ns, self._repetition), self._repetition)
         if self.geometry is None:
             for a, b in usable.links():
                 self.air.set_passable(a, b, True)

@@ -21,10 +21,13 @@ MS = 10**6
 
 def make_air(seed: int = 1, repetition: int = 0, **keys: Any) -> Any:
     """The air of a scenario with two or more nodes."""
+    from testbed.backends.ns3 import library, network
     from testbed.backends.ns3.air import Ns3Air
 
     basics = {"nodes": 2, "topology": "geometric", "workload": {"rate": 1}, "duration": 10.0}
-    return Ns3Air(Repetition(on_ns3.scenario(**{**basics, **keys}), Streams(seed, repetition)))
+    one = Repetition(on_ns3.scenario(**{**basics, **keys}), Streams(seed, repetition))
+    ns = library.reset(seed, repetition)
+    return Ns3Air(ns, network.build(ns, one), one)
 
 
 def at_distance(metres: float, radio: dict[str, Any]) -> Any:

@@ -32,8 +32,8 @@ def fatal_in_repetition_1(ns3: None, monkeypatch: pytest.MonkeyPatch) -> None:
         ns.cppyy.cppdef('void fatal_for_tests() { NS_FATAL_ERROR("the moon is full"); }')
     make, send = air.Ns3Air.__init__, air.Ns3Air.send
 
-    def make_and_tell(self: Any, repetition: Repetition) -> None:
-        make(self, repetition)
+    def make_and_tell(self: Any, ns: Any, network: Any, repetition: Repetition) -> None:
+        make(self, ns, network, repetition)
         self.is_doomed = repetition.streams.repetition == 1 and os.getpid() != tests
 
     def send_or_die(self: Any, *datagram: Any) -> None:
