@@ -1,4 +1,4 @@
-"""The network of one repetition, made with ns-3's own helpers: nodes that move, and one ad hoc cell of Wi-Fi devices."""
+"""The network of one repetition, made with ns-3's own helpers: nodes that move, and an ad hoc cell of Wi-Fi devices."""
 
 from __future__ import annotations
 
