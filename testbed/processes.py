@@ -12,6 +12,9 @@ _LIBC = ctypes.CDLL(None)  # loaded here, because a process that has just been f
 _PR_SET_PDEATHSIG = 1
 SYSTEM_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
+last_words_fd = 2
+"""Where a library that ends this process writes why, in one line: stderr, or what the parent process reads later."""
+
 
 def die_with_parent(parent: int | None = None) -> None:
     """Have the kernel kill this process when the thread that started it ends.

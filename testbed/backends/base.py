@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from analysis.listener import Listener
 from testbed.errors import InputError
@@ -32,12 +32,14 @@ class RunOptions:
     """A capture of the air."""
     cli: bool = False
     """The network's own command line, while the agents run."""
-    attach: tuple[int, ...] = ()
-    """Processes in the namespaces of stations that another program has built."""
+    attach: tuple[Any, ...] = ()
+    """Stations that another program has built: processes in their namespaces, or the nodes and devices of ns-3."""
+    flows: bool = False
+    """Statistics of every flow of datagrams between two stations."""
 
     def as_arguments(self) -> list[str]:
         """The same, for `testbed run` in another place."""
-        return [f"--{name}" for name in ("pcap", "cli") if getattr(self, name)]
+        return [f"--{name}" for name in ("pcap", "cli", "flows") if getattr(self, name)]
 
 
 @dataclass(frozen=True)
@@ -62,10 +64,12 @@ class Backend(Protocol):
     """Whether it has the papers' links: reliable, in order, announced."""
     routings: ClassVar[tuple[str, ...]] = ("builtin",)
     """What can find routes for algorithms that address any node."""
+    rate_controls: ClassVar[tuple[str, ...]] = ("constant",)
+    """What can choose the rates of frames for one receiver."""
     media: ClassVar[tuple[str, ...]] = ("ours",)
     """What can carry frames from radio to radio."""
     captures: ClassVar[tuple[str, ...]] = ()
-    """What it can capture of a run: `air` for the frames on the air."""
+    """What it can capture of a run: `air` for the frames on the air, `flows` for statistics of flows."""
     has_command_line: ClassVar[bool] = False
     """Whether its network has a command line of its own."""
     may_run_elsewhere: ClassVar[bool] = False
@@ -91,6 +95,8 @@ class Backend(Protocol):
         """Raise an error for what it cannot do, before anything is started."""
         if options.pcap and "air" not in self.captures:
             raise InputError(f"--pcap: backend {self.name} puts no frames on the air")
+        if options.flows and "flows" not in self.captures:
+            raise InputError(f"--flows: backend {self.name} has no statistics of flows; ns3 has")
         if options.cli and not self.has_command_line:
             raise InputError(f"--cli: backend {self.name} has no command line; mininet-wifi has")
         if options.attach:

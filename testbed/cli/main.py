@@ -10,7 +10,7 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from testbed import __version__
@@ -43,11 +43,16 @@ COMMANDS = (
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of the command `testbed`; returns the exit code."""
     arguments = parser().parse_args(argv)
+    return carry_out(lambda: arguments.execute(arguments))
+
+
+def carry_out(command: Callable[[], int]) -> int:
+    """Run what returns an exit code; an error that a user can understand is one line on stderr, and its exit code."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without the character ± still shows the table
     try:
         with terminations_raised():
-            code: int = arguments.execute(arguments)
+            code = command()
             sys.stdout.flush()  # here a full disk can still be reported
     except TestbedError as error:
         print(f"testbed: {one_line(str(error))}", file=sys.stderr)

@@ -20,10 +20,11 @@ def render_run(scenario: Scenario, result: Result) -> str:
     """Verdicts, the table, and where the run directory is."""
     summary = result.summary
     agent = scenario.algorithm.agent
+    count = f"{len(summary['repetitions'])} of {scenario.repeat}" if summary["lost"] else f"{scenario.repeat}"
     length = f"{scenario.duration:g} time units" if scenario.duration is not None else f"{scenario.entries} entries"
     lines = [
         f"{scenario.name}: {scenario.algorithm.name} ({agent.summary})",
-        f"{scenario.nodes} nodes, {length}, {scenario.repeat} repetitions, backend {scenario.backend}",
+        f"{scenario.nodes} nodes, {length}, {count} repetitions, backend {scenario.backend}",
         "",
         render_verdicts(summary["checks"]),
         metrics_table(summary["metrics"]).render("md"),

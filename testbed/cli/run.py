@@ -24,6 +24,12 @@ def add(commands: Any) -> None:
         help="capture the frames on the air into the run directory, if the backend has any",
     )
     one.add_argument(
+        "--flows",
+        action="store_true",
+        help="write statistics of all unicasts between every two stations into the run directory, with backend ns3; "
+        "hellos and other broadcasts are not among them",
+    )
+    one.add_argument(
         "--attach",
         metavar="PID,...",
         type=process_numbers,
@@ -47,7 +53,10 @@ def execute(arguments: Namespace) -> int:
     scenario = load(locate(arguments.scenario), overrides(arguments), print_note)
     with Progress() as progress:
         report = no_report if arguments.cli else progress  # the command line of Mininet-WiFi uses the terminal
-        result = run(scenario, arguments.out, report, RunOptions(arguments.pcap, arguments.cli, arguments.attach))
+        options = RunOptions(arguments.pcap, arguments.cli, arguments.attach, arguments.flows)
+        result = run(scenario, arguments.out, report, options)
+    for line in result.summary["lost"]:
+        print_note(line)
     if arguments.json:
         print_json({"run_dir": str(result.path), **result.summary})
     else:

@@ -37,11 +37,12 @@ class RepetitionJob:
     """Where its log goes; None for no log."""
     failed: FailedLogs | None = None
     """Where it is logged as a whole if it fails; None if `folder` has all of it."""
+    options: RunOptions = NO_OPTIONS
 
 
 def run_job(job: RepetitionJob, report: Callable[[float, str], None]) -> dict[str, Any]:
     """Run the repetition of a job, in a worker process; again with a log of every event if it fails."""
-    result = measure(job.scenario, job.repetition, job.folder, report)
+    result = measure(job.scenario, job.repetition, job.folder, report, job.options)
     if job.failed is not None and failed_checks(result):
         return job.failed.keep(job.scenario, job.repetition, result, measure)
     return result

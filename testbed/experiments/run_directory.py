@@ -50,9 +50,12 @@ class RunDirectory:
         return self.path / f"rep-{number:03d}"
 
     def finish(self, summary: dict[str, Any], exit_code: int) -> None:
-        """Record the summary of a run that has finished."""
+        """Record the summary of a run that has come to its end; it has failed if repetitions were lost."""
         self._write_json("summary.json", summary)
-        self.end("finished", exit_code)
+        if summary["lost"]:
+            self.end("failed", exit_code, error=" | ".join(summary["lost"]))
+        else:
+            self.end("finished", exit_code)
 
     def end(self, status: str, exit_code: int, **more: Any) -> None:
         """Record that the run has ended, and how."""

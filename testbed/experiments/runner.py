@@ -1,7 +1,8 @@
 """Runs a scenario: all its repetitions, measured and judged while they run, into a run directory.
 
 In virtual time the repetitions are spread over the cores. In real time they run one after the other, because anything
-that runs beside them would change what is measured. A worker process that exits ends the run with one line.
+that runs beside them would change what is measured. A worker process that exits costs its repetition: the run goes on
+with the others, and has failed.
 """
 
 from __future__ import annotations
@@ -69,7 +70,10 @@ def run(scenario: Scenario, out: Path, report: Report = no_report, options: RunO
         copy = directory.path / scenario.algorithm.loaded.path.name
         scenario = scenario.with_algorithm_file(str(copy.absolute()))
     try:
-        summary = summarise_run(scenario, _repetitions(backend, scenario, directory, report, options))
+        repetitions, lost = _repetitions(backend, scenario, directory, report, options)
+        if not repetitions:
+            raise TestbedError(lost[0] if len(lost) == 1 else f"all repetitions were lost; {lost[0]}")
+        summary = summarise_run(scenario, repetitions, lost)
         _write_errors(directory.path, summary)
         directory.finish(summary, exit_code_of(summary))
     except KeyboardInterrupt as interrupt:
@@ -119,10 +123,11 @@ def _traceback(error: TestbedError) -> str:
 
 def _repetitions(
     backend: Backend, scenario: Scenario, directory: RunDirectory, report: Report, options: RunOptions
-) -> list[dict[str, Any]]:
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """The results of the repetitions, and a line for every repetition whose worker process exited."""
     backend.prepare(lambda words: report(0.0, f"{scenario.name}: {words}"))
     if not backend.real_time and (backend.may_abort or (scenario.repeat > 1 and cores() > 1)):
-        return _in_parallel(scenario, directory, report)
+        return _in_parallel(scenario, directory, report, options)
     results = []
     for number in range(scenario.repeat):
 
@@ -133,10 +138,12 @@ def _repetitions(
         result = measure(scenario, number, directory.repetition(number), progress, options)
         if failed_checks(result):
             logs = _failed_logs(backend, scenario, directory)
-            in_place = {**result, "log": str(directory.path)}
-            result = in_place if logs is None else logs.keep(scenario, number, result, measure)
+            if logs is None:
+                result = {**result, "log": str(directory.path)}
+            elif not options.attach:  # a network that is attached runs once
+                result = logs.keep(scenario, number, result, measure)
         results.append(result)
-    return results
+    return results, []
 
 
 def _failed_logs(backend: Backend, scenario: Scenario, directory: RunDirectory) -> FailedLogs | None:
@@ -145,30 +152,38 @@ def _failed_logs(backend: Backend, scenario: Scenario, directory: RunDirectory) 
     return None if is_whole else FailedLogs(directory.path / "failed", scenario.algorithm.name)
 
 
-def _in_parallel(scenario: Scenario, directory: RunDirectory, report: Report) -> list[dict[str, Any]]:
+def _in_parallel(
+    scenario: Scenario, directory: RunDirectory, report: Report, options: RunOptions
+) -> tuple[list[dict[str, Any]], list[str]]:
     results: dict[int, dict[str, Any]] = {}
+    lost: dict[int, str] = {}
     total = scenario.repeat
     logs = _failed_logs(usable_backend(scenario.backend), scenario, directory)
-    jobs = [RepetitionJob(scenario, number, directory.repetition(number), logs) for number in range(total)]
+    jobs = [RepetitionJob(scenario, number, directory.repetition(number), logs, options) for number in range(total)]
 
     def progress(shares: dict[int, float], words: str) -> None:
         what = f"{scenario.name}, {len(results)} of {total} repetitions done: {words}"
-        report((len(results) + sum(shares.values())) / total, what)
+        report((len(results) + len(lost) + sum(shares.values())) / total, what)
 
     with closing(spread(run_job, jobs, range(total), progress)) as finished:
         for done in finished:
             outcome = done.result
             if isinstance(outcome, Failure):
-                lost = outcome.of(f"{scenario.name}, repetition {done.index}")
-                raise (lost if outcome.is_lost else outcome).error()
+                if not outcome.is_lost:
+                    raise outcome.error()
+                lost[done.index] = outcome.of(f"{scenario.name}, repetition {done.index}").text
+                continue
             if logs is None and failed_checks(outcome):
                 outcome["log"] = str(directory.path)
             results[done.index] = outcome
-    return [results[number] for number in range(total)]
+    return [results[number] for number in sorted(results)], [lost[number] for number in sorted(lost)]
 
 
-def summarise_run(scenario: Scenario, repetitions: list[dict[str, Any]]) -> dict[str, Any]:
-    """Verdicts and metrics over the repetitions, and the expectations of the scenario that do not hold."""
+def summarise_run(scenario: Scenario, repetitions: list[dict[str, Any]], lost: list[str]) -> dict[str, Any]:
+    """Verdicts and metrics over the repetitions, and the expectations of the scenario that do not hold.
+
+    `lost` has a line for every repetition without a result.
+    """
     names = repetitions[0]["checks"]
     checks = {name: combine([one["checks"][name] for one in repetitions]) for name in names}
     metrics = summarise([one["metrics"] for one in repetitions])
@@ -182,13 +197,14 @@ def summarise_run(scenario: Scenario, repetitions: list[dict[str, Any]]) -> dict
         "metrics": metrics,
         "unmet": unmet + unrepeatable(repetitions),
         "inconclusive": inconclusive,
+        "lost": lost,
         "repetitions": repetitions,
     }
 
 
 def exit_code_of(summary: dict[str, Any]) -> int:
-    """1 if an expectation does not hold, 4 if the run cannot tell, else 0."""
-    return 1 if summary["unmet"] else InconclusiveError.exit_code if summary["inconclusive"] else 0
+    """1 if an expectation does not hold or a repetition was lost, 4 if the run cannot tell, else 0."""
+    return 1 if summary["unmet"] or summary["lost"] else InconclusiveError.exit_code if summary["inconclusive"] else 0
 
 
 def _write_errors(path: Path, summary: dict[str, Any]) -> None:

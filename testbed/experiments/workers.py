@@ -1,7 +1,8 @@
 """Jobs spread over the cores: worker processes that take one job after the other.
 
-A worker that exits in the middle of a job, for any reason, loses only that job; another worker takes its place. All
-workers end with this process, however it ends.
+A worker that exits in the middle of a job, for any reason, loses only that job; another worker takes its place. If a
+library ended it, and wrote why to `processes.last_words_fd`, that is the reason given. All workers end with this
+process, however it ends.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+from testbed import processes
 from testbed.errors import MachineError, TestbedError
 from testbed.interrupts import interrupts_held, leave_interrupts_to_parent
 from testbed.processes import die_with_parent
@@ -26,6 +28,7 @@ from testbed.runtime.breach import AgentError
 _CONTEXT = multiprocessing.get_context("fork")
 _POLL_S = 0.2
 _EXIT_TIMEOUT_S = 5.0
+_MAX_LAST_WORDS = 2000
 
 Work = Callable[[Any, Callable[[float, str], None]], Any]
 """Does a job; takes the job and a function to report the share that is done and a few words."""
@@ -91,18 +94,26 @@ class Worker:
 
     def __init__(self, work: Work, jobs: Sequence[Any]) -> None:
         self.connection, theirs = _CONTEXT.Pipe()
+        self._last_words = os.memfd_create("last words")  # a file without a name: none is left behind
         self.job: int | None = None
         self.progress = _Progress()
-        arguments = (work, jobs, theirs, self.connection, os.getpid())
+        arguments = (work, jobs, theirs, self.connection, self._last_words, os.getpid())
         self.process: BaseProcess = _CONTEXT.Process(target=_serve, args=arguments, daemon=True)
         self.process.start()
         theirs.close()
+
+    def ending(self) -> str:
+        """Why the process has ended: in its own last words, or by its exit code."""
+        self.process.join(_EXIT_TIMEOUT_S)
+        said = os.pread(self._last_words, _MAX_LAST_WORDS, 0).decode(errors="replace").strip()
+        return said or f"its worker process {_ending(self.process.exitcode)}"
 
     def close(self) -> None:
         """End the process at once."""
         self.process.kill()
         self.process.join()
         self.connection.close()
+        os.close(self._last_words)
 
 
 def cores() -> int:
@@ -163,8 +174,7 @@ def _read(worker: Worker) -> Done | None:
     try:
         received = worker.connection.recv()
     except (EOFError, OSError):
-        worker.process.join(_EXIT_TIMEOUT_S)
-        return Done(worker.job, Failure(f"its worker process {_ending(worker.process.exitcode)}", is_lost=True))
+        return Done(worker.job, Failure(worker.ending(), is_lost=True))
     if isinstance(received, _Progress):
         worker.progress = received
         return None
@@ -181,10 +191,13 @@ def _ending(exit_code: int | None) -> str:
     return f"was killed by signal {-exit_code}{hint}"
 
 
-def _serve(work: Work, jobs: Sequence[Any], connection: Connection, parents_end: Connection, parent: int) -> None:
+def _serve(
+    work: Work, jobs: Sequence[Any], connection: Connection, parents_end: Connection, last_words: int, parent: int
+) -> None:
     """The worker process. It has the jobs from the fork."""
     leave_interrupts_to_parent()
     die_with_parent(parent)
+    processes.last_words_fd = last_words
     parents_end.close()
     while True:
         try:

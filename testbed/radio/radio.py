@@ -52,6 +52,8 @@ class Radio(Section):
     """Default 36, if the standard is 802.11a."""
     rate: float = 6.0
     """Mb/s of data; default 1, if the standard is 802.11b."""
+    rate_control: Literal["constant", "minstrel", "ideal"] = "constant"
+    """What chooses the rate of frames for one receiver: it is `rate`, or found out. Broadcasts always have `rate`."""
     tx_power_dbm: Power = 16.0
     """If a range is given, the power that it needs."""
     range: Metres | None = None

@@ -69,7 +69,7 @@ class Scenario(Section):
     mobility: Mobility | None = None
     radio: Radio | None = None
     links: LinkChoice = IdealChoice()
-    routing: Literal["builtin", "babel", "batman"] = "builtin"
+    routing: Literal["builtin", "babel", "batman", "olsr", "aodv", "dsdv"] = "builtin"
     """What finds routes for algorithms that address any node."""
     medium: Literal["ours", "wmediumd"] = "ours"
     """What carries frames from radio to radio, where there is a choice: on mininet-wifi."""

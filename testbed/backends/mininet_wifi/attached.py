@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ class AttachedBackend(StationBackend):
         if scenario.routing != "builtin":
             allowed = "builtin, for the kernels are not ours"
             raise InputError(f"--attach: found routing {scenario.routing}; allowed: {allowed}")
-        super().check(scenario, RunOptions(options.pcap, options.cli))
+        super().check(scenario, replace(options, attach=()))
 
     def environment(self, scenario: Scenario, folder: Path, options: RunOptions) -> StationEnvironment:
         """What is around the stations in one repetition."""

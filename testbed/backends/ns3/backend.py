@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 from analysis.batched import BatchedListener
 from analysis.listener import Listener
 from testbed.backends.base import Backend, Refusal, RunOptions
 from testbed.backends.ns3 import installation
+from testbed.backends.ns3.routing import PROTOCOLS, hello_s
 from testbed.radio.path_loss import ItuIndoor
 from testbed.randomness import Streams
 from testbed.scenario.links import RadioChoice
@@ -24,6 +26,9 @@ class Ns3Backend(Backend):
     name = "ns3"
     summary = "ns-3's 802.11 ad hoc networks: contention, interference, acknowledgements; virtual time"
     may_abort = True
+    routings = ("builtin", *PROTOCOLS)
+    rate_controls = ("constant", "minstrel", "ideal")
+    captures = ("air", "flows")
 
     def missing(self) -> str | None:
         """The wheel, a part of it, or what it needs to compile."""
@@ -37,6 +42,11 @@ class Ns3Backend(Backend):
         if isinstance(links, RadioChoice) and links.duplicate:
             allowed = f"0 with backend {self.name}: its radios recognise frames that they have received already"
             return Refusal("links.duplicate", f"{links.duplicate:g}", allowed)
+        if isinstance(links, RadioChoice) and scenario.routing in PROTOCOLS:
+            shortest, longest = PROTOCOLS[scenario.routing].hello_s
+            if not shortest <= (found := hello_s(scenario)) <= longest:
+                allowed = f"{shortest:g} to {longest:g} seconds, which the messages of {scenario.routing} can carry"
+                return Refusal("links.hello", f"{links.hello:g}, or {found:g} seconds", allowed)
         if scenario.radio is not None and isinstance(scenario.radio.propagation, ItuIndoor):
             allowed = f"another model with backend {self.name}: ns-3 has this one only in buildings with walls"
             return Refusal("radio.propagation", "itu-indoor", allowed)
@@ -49,6 +59,12 @@ class Ns3Backend(Backend):
         report("loading ns-3 ...")
         library.load()
 
+    def attached(self) -> Backend:
+        """The backend that runs on a network which a script has built."""
+        from testbed.backends.ns3.attach import AttachedNs3
+
+        return AttachedNs3()
+
     def run_repetition(
         self,
         scenario: Scenario,
@@ -60,6 +76,8 @@ class Ns3Backend(Backend):
     ) -> None:
         """Run one repetition, passing everything that happens to the listener."""
         from testbed.backends.ns3 import library
+        from testbed.backends.ns3.captures import capture_air
+        from testbed.backends.ns3.flows import flow_statistics
         from testbed.backends.ns3.simulation import Ns3Simulation
         from testbed.runtime.handler_watch import HandlerWatch
 
@@ -68,6 +86,13 @@ class Ns3Backend(Backend):
         try:
             with HandlerWatch(scenario.handler_limit, lambda: -1 if simulation is None else simulation.now):
                 simulation = Ns3Simulation(scenario, Streams(scenario.seed, repetition), listener)
-                simulation.run_all(report)
+                with ExitStack() as observed:
+                    if folder is not None and options.pcap:
+                        capture_air(library.load(), simulation.air.network, folder)
+                    if folder is not None and options.flows:
+                        observed.enter_context(flow_statistics(library.load(), simulation.air.network, folder))
+                    simulation.run_all(report)
         finally:
+            if simulation is not None:
+                simulation.air.close()
             library.clear()

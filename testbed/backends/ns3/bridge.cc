@@ -10,11 +10,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <exception>
 #include <iostream>
-#include <sstream>
+#include <streambuf>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -29,7 +30,7 @@ const uint16_t PORT = 4711;
 class Bridge;
 
 // A loss between pairs of stations in addition to that of the models after it: their shadowing, or one that no signal
-// survives. A pair without an entry has none.
+// survives. A pair without an entry has none, and neither has a node that is no station of ours.
 class PairLoss : public PropagationLossModel {
   public:
     void Add(Ptr<MobilityModel> station) { m_numbers[PeekPointer(station)] = m_numbers.size(); }
@@ -42,7 +43,9 @@ class PairLoss : public PropagationLossModel {
   private:
     double DoCalcRxPower(double dbm, Ptr<MobilityModel> a, Ptr<MobilityModel> b) const override {
         if (m_losses.empty()) return dbm;
-        return dbm - m_losses[m_numbers.at(PeekPointer(a)) * m_numbers.size() + m_numbers.at(PeekPointer(b))];
+        auto from = m_numbers.find(PeekPointer(a)), to = m_numbers.find(PeekPointer(b));
+        if (from == m_numbers.end() || to == m_numbers.end()) return dbm;
+        return dbm - m_losses[from->second * m_numbers.size() + to->second];
     }
 
     int64_t DoAssignStreams(int64_t) override { return 0; }
@@ -60,6 +63,16 @@ struct Station {
     Address address;
 
     void Heard(Ptr<Socket> from);
+    void Sent(const Ipv4Header& header, Ptr<const Packet> payload, uint32_t interface);
+    void Forwarded(const Ipv4Header& header, Ptr<const Packet> payload, uint32_t interface);
+};
+
+// So many datagrams, with so many bytes in them.
+struct Count {
+    uint64_t frames = 0;
+    uint64_t bytes = 0;
+
+    void Add(uint64_t size) { ++frames, bytes += size; }
 };
 
 class Bridge {
@@ -107,6 +120,31 @@ class Bridge {
         for (Station& station : m_stations) station.radio->SetPostReceptionErrorModel(losses);
     }
 
+    // Count what a routing protocol of ns-3 sends: its own messages, which have this port, and our datagrams when other
+    // stations than their sender send them on. All stations are there.
+    void CountRouting(uint16_t port) {
+        m_controlPort = port;
+        for (Station& station : m_stations) {
+            Ptr<Ipv4L3Protocol> ip = station.socket->GetNode()->GetObject<Ipv4L3Protocol>();
+            ip->TraceConnectWithoutContext("SendOutgoing", MakeCallback(&Station::Sent, &station));
+            ip->TraceConnectWithoutContext("UnicastForward", MakeCallback(&Station::Forwarded, &station));
+        }
+    }
+
+    // A station passes a datagram to its radio; `isForwarded` if the datagram is another station's.
+    void CountIfOfRouting(const Station& station, Ptr<const Packet> payload, uint8_t protocol, bool isForwarded) {
+        UdpHeader udp;
+        if (protocol != UdpL4Protocol::PROT_NUMBER || !station.radio || station.radio->IsStateOff()) return;
+        uint32_t headerBytes = payload->PeekHeader(udp);
+        uint64_t size = payload->GetSize() - headerBytes;
+        if (udp.GetDestinationPort() == m_controlPort) control.Add(size);
+        else if (isForwarded && udp.GetDestinationPort() == PORT) forwarded.Add(size);
+    }
+
+    void ForgetRouting() { control = forwarded = Count(); }
+
+    Count control, forwarded;
+
     // Put a datagram into the queue of a station's radio, for one other station, or for all (-1).
     void Send(int station, int to, const std::string& data) {
         auto bytes = reinterpret_cast<const uint8_t*>(data.data());
@@ -139,6 +177,11 @@ class Bridge {
         if (isOn == radio->IsStateOff()) isOn ? radio->ResumeFromOff() : radio->SetOffMode();
     }
 
+    // Nothing happens any more: without this, a radio would be there as long as this object, and captures of it open.
+    void LetGo() {
+        for (Station& station : m_stations) station.radio = nullptr;
+    }
+
     bool IsOn(int station) const { return !m_stations.at(station).radio->IsStateOff(); }
 
     void Deliver(int station, std::string data) {
@@ -150,9 +193,22 @@ class Bridge {
     std::deque<Station> m_stations;  // a deque does not move them: callbacks have their addresses
     std::deque<std::pair<int, std::string>> m_inbox;
     std::string m_datagram;
+    uint16_t m_controlPort = 0;
     Ptr<PairLoss> m_pairs = CreateObject<PairLoss>();
     Address m_everyone{InetSocketAddress(Ipv4Address::GetBroadcast(), PORT)};
 };
+
+// What a station sends itself. Protocols that must find a route first let it pass the loopback interface meanwhile, and
+// send it on as if it came from another station.
+inline void Station::Sent(const Ipv4Header& header, Ptr<const Packet> payload, uint32_t interface) {
+    const uint32_t LOOPBACK = 0;
+    if (interface != LOOPBACK) bridge->CountIfOfRouting(*this, payload, header.GetProtocol(), false);
+}
+
+inline void Station::Forwarded(const Ipv4Header& header, Ptr<const Packet> payload, uint32_t) {
+    bool isOwn = header.GetSource() == InetSocketAddress::ConvertFrom(address).GetIpv4();
+    bridge->CountIfOfRouting(*this, payload, header.GetProtocol(), !isOwn);
+}
 
 inline void Station::Heard(Ptr<Socket> from) {
     while (Ptr<Packet> packet = from->Recv()) {
@@ -162,15 +218,50 @@ inline void Station::Heard(Ptr<Socket> from) {
     }
 }
 
-// A fatal error of ns-3 ends the process with one line: what ns-3 says of it, which it writes to std::cerr and std::clog.
-void EndInOneLine() {
-    static std::ostringstream said;
-    std::cerr.rdbuf(said.rdbuf());
-    std::clog.rdbuf(said.rdbuf());
+// Keeps the end of what is written to it.
+class Tail : public std::streambuf {
+  public:
+    std::string text;
+
+  private:
+    std::streamsize xsputn(const char* data, std::streamsize size) override {
+        text.append(data, size);
+        if (text.size() > 2 * KEPT) text.erase(0, text.size() - KEPT);
+        return size;
+    }
+
+    int_type overflow(int_type c) override {
+        char one = traits_type::to_char_type(c);
+        return xsputn(&one, 1), c;
+    }
+
+    static constexpr size_t KEPT = 4000;
+};
+
+// What ns-3 says of a fatal error, in one line. It is the last that ns-3 has said, but for one line without a reason.
+inline std::string Reason(std::string said) {
+    said = said.substr(0, said.rfind(NS_FATAL_MSG));
+    while (!said.empty() && said.back() == '\n') said.pop_back();
+    size_t message = said.rfind("msg=\"");  // which may have several lines
+    size_t end = message == std::string::npos ? said.size() : message;
+    size_t begin = said.rfind('\n', end);
+    said = said.substr(begin == std::string::npos ? 0 : begin + 1);
+    std::replace(said.begin(), said.end(), '\n', ' ');
+    return said.empty() ? "it ended the process and gave no reason" : said;
+}
+
+// A fatal error of ns-3 ends the process with one line on that file descriptor. All that ns-3 writes to std::cerr and
+// std::clog is kept for it.
+void EndInOneLine(int fd) {
+    static Tail said;
+    static int place;
+    place = fd;
+    said.text.clear();
+    std::cerr.rdbuf(&said);
+    std::clog.rdbuf(&said);
     std::set_terminate([] {
-        std::string line = "testbed: ns-3: " + said.str();
-        line = line.substr(0, line.find('\n')) + "\n";
-        [[maybe_unused]] auto written = write(2, line.data(), line.size());
+        std::string line = "ns-3: " + Reason(said.text) + "\n";
+        [[maybe_unused]] auto written = write(place, line.data(), line.size());
         _exit(70);
     });
 }

@@ -9,9 +9,12 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from testbed import processes
+
 _CRASHES = (signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV, signal.SIGTRAP)
 MAX_SEED = 4_294_944_442
 """The greatest that ns-3's generator accepts."""
+_kept: list[object] = []
 
 
 @cache
@@ -21,22 +24,32 @@ def load() -> Any:
         from ns import ns
 
         ns.cppyy.cppdef((resources.files(__package__) / "bridge.cc").read_text(encoding="utf-8"))
-        ns.cppyy.gbl.adhoc.EndInOneLine()
     for crash in _CRASHES:  # cppyy would have gdb print pages of C++
         signal.signal(crash, signal.SIG_DFL)
     return ns
 
 
+def ns3_seed(seed: int) -> int:
+    """The seed of a scenario as one of ns-3, which must not be 0."""
+    return 1 + seed % MAX_SEED
+
+
 def reset(seed: int, repetition: int) -> Any:
     """ns-3 as if nothing had run in this process: no nodes, time 0, and the random draws of a seed and repetition."""
     ns = load()
+    ns.cppyy.gbl.adhoc.EndInOneLine(processes.last_words_fd)
     ns.Simulator.Destroy()
-    ns.RngSeedManager.SetSeed(1 + seed % MAX_SEED)
+    ns.RngSeedManager.SetSeed(ns3_seed(seed))
     ns.RngSeedManager.SetRun(1 + repetition)
     ns.RngSeedManager.ResetNextStreamIndex()
     ns.Mac48Address.ResetAllocationIndex()
     ns.Ipv4AddressGenerator.Reset()
     return ns
+
+
+def keep(used: object) -> None:
+    """Keep what a network uses that a script has built: ns-3 may call it as long as the script runs."""
+    _kept.append(used)
 
 
 def clear() -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from testbed.backends.ns3 import radio_models
+from testbed.backends.ns3 import radio_models, routing
 from testbed.backends.repetition import Repetition
 from testbed.mobility.trajectory import Position, Trajectory, Waypoint, standing
 from testbed.radio.radio import Radio
+from testbed.scenario.schema import Scenario
 
 PROPAGATION_STREAM, FIRST_DEVICE_STREAM = 0, 1000
 """The random streams that ns-3's models are given, so that none depends on what else there is."""
@@ -35,7 +36,7 @@ def build(ns: Any, repetition: Repetition) -> Network:
     radio = scenario.radio or Radio()
     models = radio_models.propagation_models(radio) if geometry is not None else [radio_models.NO_LOSS]
     devices = _make_devices(ns, nodes, radio, _make_channel(ns, models))
-    _give_addresses(ns, nodes, devices)
+    _give_addresses(ns, nodes, devices, scenario)
     return Network(nodes, devices)
 
 
@@ -79,7 +80,6 @@ def _make_channel(ns: Any, models: list[radio_models.Model]) -> Any:
 
 
 def _make_devices(ns: Any, nodes: Any, radio: Radio, channel: Any) -> Any:
-    name = radio_models.mode(radio)
     phy = ns.YansWifiPhyHelper()
     phy.SetChannel(channel)
     phy.SetErrorRateModel("ns3::NistErrorRateModel")
@@ -91,8 +91,10 @@ def _make_devices(ns: Any, nodes: Any, radio: Radio, channel: Any) -> Any:
     phy.SetPreambleDetectionModel("ns3::ThresholdPreambleDetectionModel", *words)
     wifi = ns.WifiHelper()
     wifi.SetStandard(getattr(ns, f"WIFI_STANDARD_{radio_models.STANDARDS[radio.standard]}"))
-    modes = [word for key in ("DataMode", "ControlMode", "NonUnicastMode") for word in (key, ns.StringValue(name))]
-    wifi.SetRemoteStationManager("ns3::ConstantRateWifiManager", *modes)
+    manager, modes = radio_models.rate_manager(radio)
+    wifi.SetRemoteStationManager(
+        manager, *(word for key, mode in modes.items() for word in (key, ns.StringValue(mode)))
+    )
     mac = ns.WifiMacHelper()
     mac.SetType("ns3::AdhocWifiMac", "QosSupported", ns.BooleanValue(False))
     devices = wifi.Install(phy, mac, nodes)
@@ -100,11 +102,17 @@ def _make_devices(ns: Any, nodes: Any, radio: Radio, channel: Any) -> Any:
     return devices
 
 
-def _give_addresses(ns: Any, nodes: Any, devices: Any) -> None:
+def _give_addresses(ns: Any, nodes: Any, devices: Any, scenario: Scenario) -> None:
     internet = ns.InternetStackHelper()
     internet.SetIpv6StackInstall(False)
+    if scenario.routing != "builtin":
+        internet.SetRoutingHelper(routing.make_helper(ns, scenario.routing, routing.hello_s(scenario)))
     internet.Install(nodes)
     network, mask = _ADDRESSES
     ns.Ipv4AddressHelper(ns.Ipv4Address(network), ns.Ipv4Mask(mask)).Assign(devices)
     ns.TrafficControlHelper.Default().Uninstall(devices)  # datagrams wait in the radio only, which a crash empties
     ns.NeighborCacheHelper().PopulateNeighborCache()  # no station asks for addresses by broadcast
+    if scenario.routing != "builtin":
+        routing.assign_streams(ns, scenario.routing, nodes)
+    if scenario.routing == "aodv":
+        routing.let_aodv_notice_lost_frames(ns, nodes, devices)

@@ -19,6 +19,7 @@ NO_LOSS: Model = ("ns3::MatrixPropagationLossModel", {"DefaultLoss": 0.0})
 """Between nodes without places."""
 STANDARDS = {"802.11b": "80211b", "802.11g": "80211g", "802.11a": "80211a"}
 _BANDS = {"802.11b": (22, "BAND_2_4GHZ"), "802.11g": (20, "BAND_2_4GHZ"), "802.11a": (20, "BAND_5GHZ")}
+_RATE_MANAGERS = {"minstrel": "ns3::MinstrelWifiManager", "ideal": "ns3::IdealWifiManager"}
 _NOISE_HZ = 20e6
 """The bandwidth of ns-3's noise: also in 802.11b, whose channels it makes narrower."""
 _WEAKEST_DBM = -101.0
@@ -82,8 +83,15 @@ def channel_settings(radio: Radio) -> str:
     return f"{{{radio.channel}, {width}, {band}, 0}}"
 
 
+def rate_manager(radio: Radio) -> tuple[str, dict[str, str]]:
+    """The class of ns-3 that chooses rates, and the modes that it is given: that of broadcasts, or of all frames."""
+    if radio.rate_control == "constant":
+        return "ns3::ConstantRateWifiManager", dict.fromkeys(("DataMode", "ControlMode", "NonUnicastMode"), mode(radio))
+    return _RATE_MANAGERS[radio.rate_control], {"NonUnicastMode": mode(radio)}
+
+
 def mode(radio: Radio) -> str:
-    """The name of the rate, at which broadcasts and unicasts are sent."""
+    """The name of the rate, at which broadcasts are sent, and unicasts unless the rate is found out for them."""
     if radio.rate in (1.0, 2.0, 5.5, 11.0):
         return f"DsssRate{radio.rate:g}Mbps".replace(".", "_")
     return f"{'Ofdm' if radio.standard == '802.11a' else 'ErpOfdm'}Rate{radio.rate:g}Mbps"

@@ -21,6 +21,7 @@ from testbed.backends.sim.radio_links import RadioLinks
 from testbed.backends.sim.simulation import Simulation
 from testbed.event_queue import EVENTS_BETWEEN_REPORTS, FIRST_REPORT, Halt
 from testbed.link.actions import Transmit
+from testbed.link.endtoend import Direct, EndToEnd
 from testbed.network.faults import Cut, Faults
 from testbed.network.graph import Graph
 from testbed.randomness import Streams
@@ -46,6 +47,24 @@ class OnAir(RadioLinks):
         """A node's radio has received a datagram: it may be from a process that has crashed since."""
         sender, incarnation, _, _ = self._wire.read(data)
         self._arrive(sender, node, (incarnation, self._incarnations[node]), data)
+
+    def _router(self, node: int) -> EndToEnd:
+        """A router of our own, or ns-3's."""
+        if self._queue.scenario.routing == "builtin":
+            return super()._router(node)
+        incarnation = self._incarnations[node]
+        return Direct(node, incarnation, self._wire, self._settings, self._rng(node), self._queue.now)
+
+    def forget_frames(self) -> None:
+        """The warmup is over: what was sent before does not count, neither here nor in ns-3."""
+        super().forget_frames()
+        self._queue.air.forget_routing()
+
+    def add_routing_frames(self) -> None:
+        """Add what routing by ns-3 has sent to the counts."""
+        for kind, (frames, size) in self._queue.air.routing_counts().items():
+            self.frames[kind] += frames
+            self.bytes[kind] += size
 
     def up(self, a: int, b: int) -> None:
         """Two nodes are in reach of each other."""
@@ -86,7 +105,11 @@ class Ns3Simulation(Simulation):
     air: Ns3Air
     links: OnAir
 
-    def __init__(self, scenario: Scenario, streams: Streams, listener: BatchedListener) -> None:
+    def __init__(
+        self, scenario: Scenario, streams: Streams, listener: BatchedListener, attached: network.Network | None = None
+    ) -> None:
+        """On a network of its own, or on one that a script of the user has built."""
+        self._attached = attached
         seconds_per_tick = Fraction(repr(scenario.time_unit)) / TICKS  # the decimal number that the user wrote
         self._ns_per_tick = (seconds_per_tick * _NS_PER_SECOND).as_integer_ratio()
         super().__init__(scenario, streams, listener)
@@ -94,8 +117,11 @@ class Ns3Simulation(Simulation):
             self.air.set_radio(node, is_on=False)
 
     def _make_radio_links(self, usable: Graph) -> RadioLinks:
-        ns = library.reset(self._streams.seed, self._streams.repetition)
-        self.air = Ns3Air(ns, network.build(ns, self._repetition), self._repetition)
+        if self._attached is None:
+            ns = library.reset(self._streams.seed, self._streams.repetition)
+            self.air = Ns3Air(ns, network.build(ns, self._repetition), self._repetition)
+        else:
+            self.air = Ns3Air(library.load(), self._attached, self._repetition, is_attached=True)
         if self.geometry is None:
             for a, b in usable.links():
                 self.air.set_passable(a, b, True)
@@ -131,6 +157,10 @@ class Ns3Simulation(Simulation):
 
     def _set_radio(self, node: int) -> None:
         self.air.set_radio(node, is_on=self.is_present(node))
+
+    def _log_end(self, why: str) -> None:
+        self.links.add_routing_frames()
+        super()._log_end(why)
 
     # -- time --------------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from agents.contract import Needs
 from agents.message import Message, is_conserved
 from testbed.event_queue import EventQueue
 from testbed.link.actions import Transmit
+from testbed.link.endtoend import EndToEnd
 from testbed.link.frames import Packet, Relay
 from testbed.link.layer import LinkLayer
 from testbed.link.router import Router
@@ -148,7 +149,7 @@ class RadioLinks(Reachability):
             return TrackedLinks(LinkLayer(*args), driver, queue, self._transmit, self._costs)
         return TrackedRoutes(self._router(node), driver, queue, self._transmit, self._costs, len(self.peers))
 
-    def _router(self, node: int) -> Router:
+    def _router(self, node: int) -> EndToEnd:
         incarnation = self._incarnations[node]
         return Router(node, incarnation, self._wire, self._settings, self._rng(node), self._queue.now)
 

@@ -21,6 +21,7 @@ from testbed.backends.rules import first_refusal
 from testbed.cli.main import main
 from testbed.errors import BackendError, InputError, ScenarioError
 from testbed.experiments.measure import measure
+from testbed.radio.radio import Radio
 from testbed.randomness import Streams
 from testbed.scenario.links import IdealChoice, RadioChoice
 from testbed.scenario.loader import load, loads
@@ -30,7 +31,8 @@ from tests.testbed.tiny import is_one_line, only_run, tiny, write_tiny
 
 ROUTINGS = get_args(Scenario.model_fields["routing"].annotation)
 MEDIA = get_args(Scenario.model_fields["medium"].annotation)
-CAPTURES = {"air"}
+RATE_CONTROLS = get_args(Radio.model_fields["rate_control"].annotation)
+CAPTURES = {"air", "flows"}
 SHORT = "time_unit: 0.05\ndelays: {hop: 0.05}\nwarmup: 6\ndrain: 1200\ntrace: events\n"
 """Less than two seconds in real time: links are found in the warmup, and the run ends when every request is served."""
 
@@ -63,15 +65,18 @@ def test_declarations_fit_the_schema_and_each_other(name: str) -> None:
     backend = find_backend(name)
     assert set(backend.routings) <= set(ROUTINGS)
     assert set(backend.media) <= set(MEDIA)
+    assert set(backend.rate_controls) <= set(RATE_CONTROLS)
     assert set(backend.captures) <= CAPTURES
     assert "builtin" in backend.routings, "the default"
     assert "ours" in backend.media, "the default"
-    for declared in (backend.routings, backend.media, backend.captures):
+    assert "constant" in backend.rate_controls, "the default"
+    for declared in (backend.routings, backend.media, backend.rate_controls, backend.captures):
         assert len(set(declared)) == len(declared)
     if not backend.real_time:
         assert not backend.may_run_elsewhere, "virtual time needs no other kernel"
-        assert (backend.captures, backend.has_command_line) == ((), False), "there is no air, and nothing to type at"
+        assert not backend.has_command_line, "there is nothing to type at"
     assert backend.may_run_elsewhere or backend.runs_here()
+    assert name != "sim" or not backend.captures, "there is no air"
 
 
 @every
@@ -88,12 +93,17 @@ def test_what_is_missing_is_one_line(name: str) -> None:
 
 
 @every
-@pytest.mark.parametrize("option", ["pcap", "cli", "attach"])
+@pytest.mark.parametrize("option", ["pcap", "flows", "cli", "attach"])
 def test_options_are_checked_by_what_is_declared(name: str, option: str) -> None:
     """An option that a backend cannot serve is one line that names the option, before anything is started."""
     backend, scenario = find_backend(name), a_scenario(name)
     options = RunOptions(attach=(1,)) if option == "attach" else RunOptions(**{option: True})
-    can = {"pcap": "air" in backend.captures, "cli": backend.has_command_line, "attach": False}[option]
+    can = {
+        "pcap": "air" in backend.captures,
+        "flows": "flows" in backend.captures,
+        "cli": backend.has_command_line,
+        "attach": False,
+    }[option]
     backend.check(scenario, RunOptions())
     if can:
         backend.check(scenario, options)
@@ -150,6 +160,24 @@ def test_keys_are_refused_by_what_is_declared(name: str, change: str) -> None:
     assert (refused.value.key, refused.value.found) == (refusal.key, refusal.found)
     assert refused.value.allowed == refusal.allowed
     assert refused.value.line is not None
+
+
+@every
+@pytest.mark.parametrize("control", RATE_CONTROLS)
+def test_rate_controls_are_refused_by_what_is_declared(name: str, control: str) -> None:
+    """Nodes that have radios have places; the error has the line of the key."""
+    lines = f"backend: {name}\nradio:\n  range: 100\n  rate_control: {control}\n"
+    text = tiny(lines, topology="geometric", placement="uniform", area="[100, 100]")
+    if control in find_backend(name).rate_controls:
+        radio = loads(text).radio
+        assert radio is not None
+        assert radio.rate_control == control
+        return
+    with pytest.raises(ScenarioError) as refused:
+        loads(text)
+    assert (refused.value.key, refused.value.found) == ("radio.rate_control", control)
+    assert refused.value.allowed == f"constant with backend {name}: only ns3 has {control}"
+    assert text.splitlines()[(refused.value.line or 0) - 1] == f"  rate_control: {control}"
 
 
 @every
@@ -279,7 +307,8 @@ def test_a_new_backend_runs_scenarios(
         ("links: ideal", "links", "radio: scripted is no place for ideal links"),
         ("time_unit: 0.0001", "time_unit", "0.001 to 1000 seconds, with backend scripted"),
         ("medium: wmediumd", "medium", "ours with backend scripted: only mininet-wifi has another"),
-        ("routing: babel", "routing", "builtin with backend scripted: only hwsim and mininet-wifi"),
+        ("routing: babel", "routing", "builtin with backend scripted: only hwsim and mininet-wifi have babel"),
+        ("routing: olsr", "routing", "builtin with backend scripted: only ns3 has olsr"),
     ],
 )
 def test_a_new_backend_refuses_by_what_it_declares(

@@ -335,23 +335,42 @@ def test_interrupted_run_says_so(
 
 
 @pytest.mark.parametrize("repetition", [0, 2])
-def test_a_killed_worker_ends_the_run(
+def test_a_killed_worker_costs_its_repetition(
     repetition: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One line names the repetition, exit code 1; the directory says `failed` and has no summary."""
+    """One line names the repetition, exit code 1; the others have their results, and the directory says `failed`."""
     use_cores(2, monkeypatch)
     monkeypatch.setitem(ALGORITHMS, "killed", killed(ReverseLink, repetition))
     scenario = write_tiny(tmp_path, "repeat: 3\n", algorithm="killed")
     assert main(["run", str(scenario), "--out", str(tmp_path / "runs")]) == 1
     line = f"tiny, repetition {repetition}: its worker process was killed by signal 9; is there enough memory?"
-    assert capsys.readouterr() == ("", f"testbed: {line}\n")
+    out, err = capsys.readouterr()
+    assert err == f"testbed: {line}\n"
+    assert "2 of 3 repetitions, backend sim" in out
     path = only_run(tmp_path / "runs")
     meta = json.loads((path / "meta.json").read_text())
     assert (meta["status"], meta["exit"], meta["error"]) == ("failed", 1, line)
-    assert not (path / "summary.json").exists()
+    summary = json.loads((path / "summary.json").read_text())
+    assert summary["lost"] == [line]
+    assert [one["repetition"] for one in summary["repetitions"]] == [one for one in range(3) if one != repetition]
     assert not (path / "error.txt").exists()
     assert not multiprocessing.active_children()
     assert analysed(path, capsys)[0].startswith(f"{path} (did not finish: failed)\n")
+
+
+def test_a_run_whose_workers_are_all_killed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is nothing to show: one line, exit code 1, no summary."""
+    use_cores(2, monkeypatch)
+    monkeypatch.setitem(ALGORITHMS, "killed", killed(ReverseLink, 0, 1, 2))
+    scenario = write_tiny(tmp_path, "repeat: 3\n", algorithm="killed")
+    assert main(["run", str(scenario), "--out", str(tmp_path / "runs")]) == 1
+    why = "tiny, repetition 0: its worker process was killed by signal 9; is there enough memory?"
+    assert capsys.readouterr() == ("", f"testbed: all repetitions were lost; {why}\n")
+    path = only_run(tmp_path / "runs")
+    assert json.loads((path / "meta.json").read_text())["status"] == "failed"
+    assert not (path / "summary.json").exists()
 
 
 def test_log_is_written_while_the_run_goes_on(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_metrics_of_a_run_that_was_late() -> None:
 )
 def test_exit_codes(unmet: list[str], inconclusive: list[str], code: int) -> None:
     """What has failed outweighs what shows nothing."""
-    assert exit_code_of({"unmet": unmet, "inconclusive": inconclusive}) == code
+    assert exit_code_of({"unmet": unmet, "inconclusive": inconclusive, "lost": []}) == code
 
 
 # -- on the command line ----------------------------------------------------------------------------------------------

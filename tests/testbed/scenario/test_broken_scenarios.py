@@ -229,7 +229,7 @@ CONTRADICTIONS = {
     ),
     "kernel routing elsewhere": Broken(
         tiny("routing: babel\nbackend: loopback\n", algorithm="raymond-tree"), 7, "routing", "babel",
-        "builtin with backend loopback: only hwsim and mininet-wifi have a kernel that routes",
+        "builtin with backend loopback: only hwsim and mininet-wifi have babel",
     ),
     "routing between neighbours": Broken(
         tiny("routing: batman\nbackend: hwsim\n"), 7, "routing", "batman", "builtin: rl speaks with neighbours only"

@@ -72,7 +72,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main(["export", line, "--to", "mininet-wifi"]) == 0
     assert capsys.readouterr().out.startswith("#!/usr/bin/env python3\n")
     assert main(["export", line, "--to", "gns3"]) == 2
-    assert capsys.readouterr().err == "testbed: --to: found gns3; allowed: mininet-wifi\n"
+    assert capsys.readouterr().err == "testbed: --to: found gns3; allowed: mininet-wifi, ns3\n"
     assert main(["export", "scenarios/quickstart.yaml", "--to", "mininet-wifi"]) == 2
     assert capsys.readouterr().err.startswith("testbed: export: the script's medium is wmediumd: topology: found ")
     assert main(["export", line, "--to", "mininet-wifi", "--file", str(tmp_path / "no/such/folder.py")]) == 2

@@ -22,6 +22,7 @@ GEOMETRIC = {"topology": "geometric", "duration": "50"}
         ("radio: {propagation: itu-indoor}", "radio.propagation: found itu-indoor; allowed: another model"),
         ("links: ideal", "links: found ideal; allowed: radio: ns3 is no place for ideal links"),
         ("medium: wmediumd", "medium: found wmediumd; allowed: ours with backend ns3"),
+        ("routing: olsr", "routing: found olsr; allowed: builtin: rl speaks with neighbours only"),
     ],
 )
 def test_what_has_no_counterpart_is_refused(
@@ -34,6 +35,30 @@ def test_what_has_no_counterpart_is_refused(
     said = capsys.readouterr().err
     assert is_one_line(said)
     assert said.startswith(f"testbed: {path}:10: {error}")
+
+
+@pytest.mark.parametrize(
+    ("lines", "error"),
+    [
+        (
+            "routing: babel",
+            "routing: found babel; allowed: builtin or olsr or aodv or dsdv with backend ns3: "
+            "only hwsim and mininet-wifi have babel",
+        ),
+        (
+            "links: {kind: radio, hello: 0.02}\nrouting: olsr",
+            "links.hello: found 0.02, or 0.02 seconds; allowed: 0.021 to 500 seconds, "
+            "which the messages of olsr can carry",
+        ),
+    ],
+)
+def test_routing_that_cannot_be(lines: str, error: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By another backend's protocols, or with hellos that OLSR has no number for."""
+    path = write_tiny(tmp_path, f"backend: ns3\n{lines}\n", algorithm="raymond-tree")
+    assert main(["run", str(path), "--out", str(tmp_path / "runs")]) == 2
+    said = capsys.readouterr().err
+    assert is_one_line(said)
+    assert said.startswith(f"testbed: {path}:8: {error}")
 
 
 def test_too_many_stations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
