@@ -3,12 +3,15 @@
 #
 #   ./setup.sh                                   set up the core
 #   ./setup.sh testbed run scenarios/quickstart.yaml
+#   ./setup.sh --extra NAME [command]            also install an extra of pyproject.toml; `testbed` names the one it needs
 #   ./setup.sh test [pytest arguments]           set up everything this machine allows, run the whole suite
 #   ./setup.sh --guest [command]                 also install what guests with Wi-Fi radios need (docs/guest.md); as root
 #   ./setup.sh --ns3 [command]                   also install ns-3 (docs/ns3.md): 500 MB, minutes; as root for a compiler
 #   ./setup.sh --mininet-wifi SOURCE [command]   also install Mininet-WiFi, from a checkout or anything that pip can
 #                                                install, and what it needs (docs/mininet-wifi.md); as root for Debian's
 #                                                packages
+#
+# A command `testbed ...` that lacks an extra gets it: it is started again after the extra was installed, once.
 #
 # The environment is in .venv beside this file (or in $TESTBED_VENV). Setting up again costs nothing: a stamp file has
 # the fingerprint of what was installed. Only Mininet-WiFi is installed again whenever it is named.
@@ -22,6 +25,11 @@ die() { say "$*"; exit 3; }
 refuse() { say "$*"; exit 2; }
 scratch=
 trap '[ -z "$scratch" ] || rm -rf "$scratch"' EXIT
+trap 'exit 130' INT # pip ends by itself, without saying that it was interrupted
+# The command that was started here has started this file again, for an extra (testbed/extras.py).
+needed=${TESTBED_SETUP:+, which this command needs}
+extras=
+unset TESTBED_SETUP TESTBED_EXTRAS
 
 find_python() {
     local candidate
@@ -51,20 +59,41 @@ make_venv() {
     fi
 }
 
-# install NAME REQUIREMENT: installs the project with the extras that REQUIREMENT names, once per fingerprint.
+# install NAME REQUIREMENT [WHY]: installs the project with the extras that REQUIREMENT names, once per fingerprint. What
+# was installed before stays.
 install() {
-    local name=$1 requirement=$2 fingerprint
+    local name=$1 requirement=$2 why=${3:-} fingerprint
     fingerprint="$root $(cksum <"$root/pyproject.toml")"
-    # The development set holds the core.
-    if is_installed "$name" || { [ "$name" = core ] && is_installed dev; }; then return; fi
+    if is_installed "$name"; then return; fi
     "$venv/bin/python" -c '' 2>/dev/null || make_venv
-    say "installing $requirement"
-    (cd "$root" && "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$requirement")
+    say "installing $requirement$why"
+    (cd "$root" && "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$requirement") ||
+        { say "pip cannot install $requirement"; return 3; }
     printf '%s' "$fingerprint" >"$venv/.installed-$name"
+    printf '%s' "$fingerprint" >"$venv/.installed-core" # every requirement holds the core
 }
 
 is_installed() {
     [ -x "$venv/bin/python" ] && [ -f "$venv/.installed-$1" ] && [ "$(cat "$venv/.installed-$1")" = "$fingerprint" ]
+}
+
+# Installs an extra by its name.
+install_extra() {
+    local name=$1 known
+    known=$(sed -n '/^\[project.optional-dependencies\]/,/^\[/s/^\([a-z0-9-]*\) = \[.*/\1/p' "$root/pyproject.toml")
+    case $name in
+        '') refuse "--extra: name one of: ${known//$'\n'/, }" ;;
+        mininet-wifi) refuse "--extra mininet-wifi: Mininet-WiFi is in no extra: ./setup.sh --mininet-wifi SOURCE" ;;
+    esac
+    grep -qxF -e "$name" <<<"$known" || refuse "--extra $name: found no such extra; allowed: ${known//$'\n'/, }"
+    if [ "$name" = ns3 ]; then install_ns3 || exit 3; else check_stamp "$name"; install "$name" ".[$name]" "$needed"; fi
+    extras="$extras $name"
+}
+
+# Forgets that an extra was installed, if it has been removed since.
+check_stamp() {
+    local stamp=$venv/.installed-$1
+    [ ! -f "$stamp" ] || "$venv/bin/python" -P -m testbed.extras "$1" 2>/dev/null || rm -f "$stamp"
 }
 
 # The Debian packages that guests need and that are missing, each recognised by a program in it. Arguments: more packages.
@@ -94,7 +123,7 @@ install_guest_packages() {
 # Installs ns-3, and first the C++ compiler and the headers that it is loaded with, where they are missing.
 install_ns3() {
     local packages=
-    install core '.'
+    install core '.' || return 1
     command -v g++ >/dev/null 2>&1 || packages="g++"
     "$venv/bin/python" -c 'import os, sys, sysconfig
 sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' || packages="$packages python3-dev"
@@ -108,7 +137,8 @@ sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' || pa
         # shellcheck disable=SC2086  # a list of words
         DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null || return 1
     fi
-    install ns3 '.[ns3]' || return 1
+    check_stamp ns3
+    install ns3 '.[ns3]' "$needed" || return 1
     "$venv/bin/python" -m testbed.backends.ns3.installation
 }
 
@@ -237,10 +267,14 @@ fi
 while true; do
     case ${1:-} in
         --guest) install_guest_packages || exit 3 ; shift ;;
-        --ns3) install_ns3 || exit 3 ; shift ;;
+        --extra) install_extra "${2:-}" ; shift 2 ;;
+        --ns3) install_extra ns3 ; shift ;;
         --mininet-wifi) install_mininet_wifi "${2:-}" ; shift 2 ;;
         *) break ;;
     esac
 done
 install core '.'
-[ $# -eq 0 ] || exec "$@"
+[ $# -gt 0 ] || exit 0
+# So that it can start this file again if it lacks an extra, but not for one that is installed by now.
+if [ "$1" = testbed ]; then export TESTBED_SETUP="$root/setup.sh" TESTBED_EXTRAS="${extras# }"; fi
+exec "$@"

@@ -36,10 +36,13 @@ class RunOptions:
     """Stations that another program has built: processes in their namespaces, or the nodes and devices of ns-3."""
     flows: bool = False
     """Statistics of every flow of datagrams between two stations."""
+    first: int = 0
+    """The number of the first repetition: those before it were run elsewhere."""
 
     def as_arguments(self) -> list[str]:
         """The same, for `testbed run` in another place."""
-        return [f"--{name}" for name in ("pcap", "cli", "flows") if getattr(self, name)]
+        switches = [f"--{name}" for name in ("pcap", "cli", "flows") if getattr(self, name)]
+        return [*switches, "--first", str(self.first)] if self.first else switches
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,10 @@ class Backend(Protocol):
 
     def missing(self) -> str | None:
         """What this machine lacks for it, in one line that says how to get it; None if it can run."""
+        return None
+
+    def missing_extra(self) -> str | None:
+        """The extra that has what is `missing` (`testbed.extras`); None if no extra has it."""
         return None
 
     def refuses(self, scenario: Scenario) -> Refusal | None:

@@ -7,6 +7,7 @@ from functools import cache
 
 from testbed.backends.base import Backend
 from testbed.errors import BackendError
+from testbed.extras import MissingExtra
 
 BACKENDS: dict[str, str] = {
     # name: its module, and the class in it
@@ -30,6 +31,7 @@ def usable_backend(name: str) -> Backend:
     """The backend of that name, or `BackendError` if it cannot run here."""
     backend = find_backend(name)
     lacking = backend.missing()
-    if lacking is not None:
-        raise BackendError(f"backend {name}: {lacking}")
-    return backend
+    if lacking is None:
+        return backend
+    extra, what = backend.missing_extra(), f"backend {name}: {lacking}"
+    raise BackendError(what) if extra is None else MissingExtra(extra, what)

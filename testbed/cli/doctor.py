@@ -13,14 +13,8 @@ from typing import Any
 from testbed.checkout import PROJECT
 from testbed.cli.arguments import add_command, add_json
 from testbed.cli.output import print_json
+from testbed.extras import EXTRAS, how_to_get, is_installed
 
-EXTRAS = {
-    # extra: (its purpose, a module that it installs)
-    "plots": ("figures from runs", "seaborn"),
-    "hwsim": ("virtual radios on this machine's own kernel", "pyroute2"),
-    "ns3": ("ns-3, which the error rates of the radio were checked against", "ns"),
-    "dev": ("the test suite and the linters", "pytest"),
-}
 PACKAGES = ("agents", "analysis", "testbed")
 """Our packages. Other distributions have packages of the first two names as well."""
 
@@ -79,10 +73,9 @@ def examine() -> dict[str, Any]:
 
 def _extras() -> dict[str, Any]:
     extras = {}
-    for name, (purpose, module) in EXTRAS.items():
-        is_installed = importlib.util.find_spec(module) is not None
-        fix = None if is_installed else f"./setup.sh pip install -e '.[{name}]' in the project's folder"
-        extras[name] = {"ok": is_installed, "purpose": purpose, "fix": fix}
+    for name, extra in EXTRAS.items():
+        ok = is_installed(name)
+        extras[name] = {"ok": ok, "purpose": extra.purpose, "fix": None if ok else how_to_get(name)}
     return extras
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from testbed.cli.arguments import add_command, add_json, add_out, add_overrides, locate, overrides
 from testbed.cli.output import print_json, print_note
-from testbed.errors import BackendError, InputError
+from testbed.errors import InputError
+from testbed.extras import need
 
 
 def add(commands: Any) -> None:
@@ -32,14 +33,12 @@ def execute(arguments: Namespace) -> int:
         return 0
     if len(what) > 1 or what[0] == "convert":
         raise InputError("mobility takes one scenario, or `convert` and two trace files")
-    from analysis.plots import plots_missing
+    if arguments.plot:
+        need("plots", "--plot")
     from testbed.experiments.mobility_survey import survey
     from testbed.scenario.loader import load
 
     found = survey(load(locate(Path(what[0])), overrides(arguments), print_note))
-    lacking = plots_missing() if arguments.plot else None
-    if lacking is not None:
-        raise BackendError(f"no plot: {lacking}")
     files = found.draw(arguments.out) if arguments.plot else []
     if arguments.json:
         print_json({**found.as_dict(), "files": list(map(str, files))})

@@ -50,6 +50,10 @@ class HwsimBackend(StationBackend):
         """What this machine lacks; a guest replaces a kernel without Wi-Fi."""
         return missing_control() if self.runs_here() else missing_for_guest()
 
+    def missing_extra(self) -> str | None:
+        """Only this machine's own kernel is controlled by what an extra has."""
+        return "hwsim" if self.runs_here() else None
+
     def refuses(self, scenario: Scenario) -> Refusal | None:
         """More stations than there are addresses."""
         if scenario.stations <= MAX_NODES:

@@ -8,11 +8,12 @@ seconds (docs/decisions/0004-pyroute2-and-the-guest.md).
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
+
+from testbed.extras import missing
 
 CHOICE = "TESTBED_CONTROL_PLANE"
 """An environment variable that names the implementation; guests set it."""
@@ -99,6 +100,4 @@ def open_control() -> NamespaceControl:
 
 def missing_control() -> str | None:
     """None if the chosen implementation can be used here, or one line that says how to get it."""
-    if os.environ.get(CHOICE, "pyroute2") != "pyroute2" or importlib.util.find_spec("pyroute2") is not None:
-        return None
-    return "it needs the hwsim extra (pyroute2): ./setup.sh pip install -e '.[hwsim]' in the project's folder"
+    return missing("hwsim") if os.environ.get(CHOICE, "pyroute2") == "pyroute2" else None

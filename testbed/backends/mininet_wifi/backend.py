@@ -51,6 +51,10 @@ class MininetWifiBackend(StationBackend):
         """What this machine lacks. A guest replaces a kernel without Wi-Fi; Mininet-WiFi has to be installed here."""
         return lacking() or (missing_control() if self.runs_here() else missing_for_guest())
 
+    def missing_extra(self) -> str | None:
+        """As for hwsim; Mininet-WiFi itself is in no extra."""
+        return "hwsim" if lacking() is None and self.runs_here() else None
+
     def check(self, scenario: Scenario, options: RunOptions) -> None:
         """Refuse what Mininet-WiFi or the chosen medium cannot do, and what needs a program that is not installed."""
         super().check(scenario, options)

@@ -34,6 +34,10 @@ class Ns3Backend(Backend):
         """The wheel, a part of it, or what it needs to compile."""
         return installation.missing()
 
+    def missing_extra(self) -> str | None:
+        """With its extra, `setup.sh` also gets the compiler and the headers."""
+        return "ns3"
+
     def refuses(self, scenario: Scenario) -> Refusal | None:
         """What ns-3 has no counterpart for."""
         if scenario.stations > MAX_STATIONS:

@@ -110,7 +110,7 @@ def test_a_control_stays_in_its_namespace(control: NamespaceControl) -> None:
 def test_the_extra_is_named_if_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(CHOICE, raising=False)
     assert missing_control() is None
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert "pip install -e '.[hwsim]'" in str(missing_control())
+    monkeypatch.setattr("testbed.extras.find_spec", lambda name: None)
+    assert "this needs the extra hwsim: " in str(missing_control())
     monkeypatch.setenv(CHOICE, "netlink")
     assert missing_control() is None

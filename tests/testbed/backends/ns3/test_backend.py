@@ -10,6 +10,7 @@ import pytest
 from testbed.backends.ns3 import installation
 from testbed.backends.registry import find_backend
 from testbed.cli.main import main
+from testbed.extras import how_to_get
 from tests.testbed.tiny import is_one_line, write_tiny
 
 GEOMETRIC = {"topology": "geometric", "duration": "50"}
@@ -74,7 +75,7 @@ def test_what_is_missing(
 ) -> None:
     """Without the wheel, or with it and without headers: exit code 3 and how to get it."""
     has_wheel = part != "wheel"
-    monkeypatch.setattr(installation, "find_spec", lambda name: object() if has_wheel else None)
+    monkeypatch.setattr("testbed.extras.find_spec", lambda name: object() if has_wheel else None)
     headers = tmp_path / "include"
     (headers / "c++" / "12").mkdir(parents=True)
     (headers / "Python.h").touch()
@@ -86,7 +87,7 @@ def test_what_is_missing(
     monkeypatch.setattr(sysconfig, "get_path", lambda name: str(headers))
     lacking = find_backend("ns3").missing()
     assert lacking is not None
-    assert "./setup.sh --ns3" in lacking
+    assert how_to_get("ns3") in lacking
     assert {"wheel": "not installed", "C++": "headers of C++", "Python": "Python's headers"}[part] in lacking
     path = write_tiny(tmp_path, "backend: ns3\n")
     assert main(["run", str(path), "--out", str(tmp_path / "runs")]) == 3
@@ -98,7 +99,7 @@ def test_nothing_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     (tmp_path / "c++" / "12").mkdir(parents=True)
     (tmp_path / "c++" / "12" / "vector").touch()
     (tmp_path / "Python.h").touch()
-    monkeypatch.setattr(installation, "find_spec", lambda name: object())
+    monkeypatch.setattr("testbed.extras.find_spec", lambda name: object())
     monkeypatch.setattr(installation, "INCLUDES", (tmp_path,))
     monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path))
     assert installation.missing() is None
