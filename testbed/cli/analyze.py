@@ -45,7 +45,9 @@ def execute(arguments: Namespace) -> int:
 def _sorted_out(paths: list[Path]) -> tuple[list[Path], list[Path]]:
     """Run directories, and other files and folders: `runs/*` may name both. Without any run, all are taken for runs."""
     from analysis.load import is_run
+    from analysis.store import is_store
 
     others = [path for path in paths if not is_run(path) and path.exists()]
     runs = [path for path in paths if path not in others]
+    others = [path for path in others if not is_store(path)]  # `runs/*` names the store of comparisons every time
     return (runs, others) if runs else (paths, [])

@@ -6,7 +6,16 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.cli.arguments import add_command, add_json, add_out, add_overrides, add_scenario, locate, overrides
+from testbed.cli.arguments import (
+    add_command,
+    add_json,
+    add_out,
+    add_overrides,
+    add_scenario,
+    add_store,
+    locate,
+    overrides,
+)
 from testbed.cli.output import print_json, print_note
 from testbed.errors import InconclusiveError, InputError
 
@@ -31,6 +40,8 @@ def add(commands: Any) -> None:
                      help="compare backends; sim has two columns, with ideal and with radio links")  # fmt: skip
     add_overrides(one)
     add_out(one)
+    add_store(one)
+    one.add_argument("--fresh", action="store_true", help="run again what runs in real time")
     add_json(one)
 
 
@@ -55,7 +66,8 @@ def _variants(arguments: Namespace, own: AlgorithmChoice) -> list[Variant]:
 
 
 def _compare_variants(arguments: Namespace) -> Comparison:
-    from testbed.experiments.compare import compare
+    from testbed.experiments.compare import Comparison
+    from testbed.interface import compare
     from testbed.progress import Progress
     from testbed.scenario.loader import load
 
@@ -65,11 +77,14 @@ def _compare_variants(arguments: Namespace) -> Comparison:
     scenario = load(locate(arguments.scenario), overrides(arguments), print_note)
     variants = _variants(arguments, scenario.algorithm)
     with Progress() as progress:
-        return compare(scenario, variants, arguments.out, progress)
+        comparison = compare(scenario, variants, (), arguments.out, **_kept(arguments), report=progress)
+    assert isinstance(comparison, Comparison)
+    return comparison
 
 
 def _compare_backends(arguments: Namespace) -> BackendComparison:
-    from testbed.experiments.compare_backends import Subject, compare_backends, parse_backends
+    from testbed.experiments.compare_backends import BackendComparison, Subject, parse_backends
+    from testbed.interface import compare
     from testbed.progress import Progress
 
     if arguments.backend is not None:
@@ -78,4 +93,10 @@ def _compare_backends(arguments: Namespace) -> BackendComparison:
     subject = Subject.load(locate(arguments.scenario), overrides(arguments), print_note)
     variants = _variants(arguments, subject.scenario.algorithm)
     with Progress() as progress:
-        return compare_backends(subject, variants, backends, arguments.out, progress)
+        comparison = compare(subject, variants, backends, arguments.out, **_kept(arguments), report=progress)
+    assert isinstance(comparison, BackendComparison)
+    return comparison
+
+
+def _kept(arguments: Namespace) -> dict[str, Any]:
+    return {"store": arguments.store, "fresh": arguments.fresh}

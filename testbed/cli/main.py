@@ -1,6 +1,6 @@
 """The command `testbed`. Results go to stdout, progress to stderr and only to a terminal.
 
-Exit codes: 0 all well, 1 a check or an expectation failed, 2 the input is wrong, 3 this backend cannot run here,
+Exit codes: 0 all well, 1 a check or an expectation failed, 2 the input is wrong, 3 this machine lacks what it needs,
 4 the run shows nothing, such as one that was too late for real time, 130 interrupted.
 """
 
@@ -21,6 +21,8 @@ from testbed.cli import (
     compare,
     doctor,
     export,
+    figure,
+    frame,
     guest,
     listing,
     mobility,
@@ -29,13 +31,17 @@ from testbed.cli import (
     run,
     scaffold,
     smoke,
+    sweep,
+    table,
 )
 from testbed.cli.arguments import EXIT_CODES, Parser
 from testbed.errors import MachineError, TestbedError, one_line
+from testbed.extras import MissingExtra, restart_with
 from testbed.interrupts import Terminated, exit_code, terminations_raised
 
 COMMANDS = (
-    run, compare, reproduce, mobility, analyze, replay, smoke, listing, export, scaffold, check, guest, clean, doctor,
+    run, compare, sweep, figure, table, frame, reproduce, mobility, analyze, replay, smoke, listing, export, scaffold,
+    check, guest, clean, doctor,
 )  # fmt: skip
 """In the order of the help. Each module has `add(commands)`, which adds its arguments and sets `execute`."""
 
@@ -43,11 +49,14 @@ COMMANDS = (
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of the command `testbed`; returns the exit code."""
     arguments = parser().parse_args(argv)
-    return carry_out(lambda: arguments.execute(arguments))
+    return carry_out(lambda: arguments.execute(arguments), may_restart=argv is None)
 
 
-def carry_out(command: Callable[[], int]) -> int:
-    """Run what returns an exit code; an error that a user can understand is one line on stderr, and its exit code."""
+def carry_out(command: Callable[[], int], *, may_restart: bool = False) -> int:
+    """Run what returns an exit code; an error that a user can understand is one line on stderr, and its exit code.
+
+    If it may restart, this process is that of the command, which `./setup.sh` can run again with an extra it needs.
+    """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without the character ± still shows the table
     try:
@@ -55,6 +64,8 @@ def carry_out(command: Callable[[], int]) -> int:
             code = command()
             sys.stdout.flush()  # here a full disk can still be reported
     except TestbedError as error:
+        if isinstance(error, MissingExtra) and may_restart:
+            restart_with(error.extra)
         print(f"testbed: {one_line(str(error))}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt as interrupt:

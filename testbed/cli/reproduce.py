@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from testbed.cli.arguments import add_command, add_json, add_out
+from testbed.cli.arguments import add_command, add_json, add_out, add_store, store_of
 from testbed.cli.output import print_json
 
 
@@ -16,6 +16,7 @@ def add(commands: Any) -> None:
     one.add_argument("paper", choices=papers, metavar="PAPER", help="rl, krl, bv, hk or klme")
     one.add_argument("--quick", action="store_true", help="fewer repetitions and shorter runs, in under a minute")
     add_out(one)
+    add_store(one)
     add_json(one)
 
 
@@ -25,7 +26,7 @@ def execute(arguments: Namespace) -> int:
     from testbed.progress import Progress
 
     with Progress() as progress:
-        reproduction = reproduce(arguments.paper, arguments.quick, arguments.out, progress)
+        reproduction = reproduce(arguments.paper, arguments.quick, arguments.out, progress, store_of(arguments))
     if arguments.json:
         print_json(reproduction.as_dict())
     else:

@@ -10,18 +10,24 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analysis import stats
-from analysis.plots import plots_missing
+from analysis.results import Results
+from analysis.summary_html import summary_html
 from analysis.tables import Table, number
 from testbed.backends.registry import usable_backend
 from testbed.errors import InputError
-from testbed.experiments.grid import PointResult, run_points
+from testbed.experiments.grid import PointResult, as_results, reuse_note, run_points
 from testbed.experiments.run_directory import fresh_directory
+from testbed.experiments.studies.open import kept_in
 from testbed.experiments.variants import Variant, name_variants, resolved
+from testbed.extras import plots_missing
 from testbed.progress import Report
 from testbed.scenario.schema import Scenario
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COMPARED = {"waiting_time": "waiting time (time units)", "messages_per_cs": "messages per CS entry (messages)"}
 """The metrics that tables and figures of comparisons show first, each with the label of its axis."""
@@ -51,6 +57,21 @@ class Comparison:
     def inconclusive(self) -> list[str]:
         """A line for every check of which the runs show nothing."""
         return [line for variant in self.variants for line in variant.inconclusive()]
+
+    @property
+    def results(self) -> Results:
+        """As figures, tables and frames take them."""
+        points = (({"algorithm": variant.name}, variant) for variant in self.variants)
+        return as_results(self.scenario.name, points, ["algorithm"])
+
+    def frame(self) -> pd.DataFrame:
+        """One row for every repetition of every variant; needs pandas."""
+        from analysis.frames import results_frame
+
+        return results_frame(self.results)
+
+    def _repr_html_(self) -> str:
+        return comparison_html(self.scenario.name, self.table(), [*self.notes, *self.failures, *self.inconclusive])
 
     def difference(self, variant: PointResult, metric: str) -> dict[str, float | None]:
         """How much more than the baseline, over the repetitions that both have."""
@@ -85,6 +106,14 @@ class Comparison:
 
     def render(self) -> str:
         """The table, notes, what failed, and where the files are."""
+        base, scenario, table = self.variants[0].name, self.scenario, self.table().render("md")
+        title = f"{scenario.name}: {scenario.nodes} nodes, {scenario.repeat} repetitions, backend {scenario.backend}"
+        note = f"Differences are from {base}, in pairs: repetition r of all has the same network and applications.\n"
+        note += self._network() + "".join(f"{line}\n" for line in self.notes)
+        return f"{title}\n\n{table}\n{note}{closing_lines([*self.failures, *self.inconclusive], self.out)}"
+
+    def table(self) -> Table:
+        """A row for every variant."""
         base = self.variants[0].name
         more = ("± 95 %", "difference", "± 95 %")
         pending = ("pending", "waiting time, with pending")
@@ -99,12 +128,7 @@ class Comparison:
             cells += [number(row[key]["mean"]) for key in ("fairness", "pending", "waiting_time_with_pending")]
             cells.append(variant.verdict())
             lines.append(cells)
-        table = Table(header, lines).render("md")
-        scenario = self.scenario
-        title = f"{scenario.name}: {scenario.nodes} nodes, {scenario.repeat} repetitions, backend {scenario.backend}"
-        note = f"Differences are from {base}, in pairs: repetition r of all has the same network and applications.\n"
-        note += self._network() + "".join(f"{line}\n" for line in self.notes)
-        return f"{title}\n\n{table}\n{note}{closing_lines([*self.failures, *self.inconclusive], self.out)}"
+        return Table(header, lines)
 
     def _network(self) -> str:
         """The network of the first variant that has results; the others ran on the same network."""
@@ -118,6 +142,11 @@ class Comparison:
         write_files(self.out, self.scenario.to_yaml(), self.render(), self.as_dict())
         records = [one for variant in self.variants for one in figure_records(variant, algorithm=variant.name)]
         draw(records, self.out, by="algorithm")
+
+
+def comparison_html(title: str, table: Table, notes: Sequence[str]) -> str:
+    """A comparison in a notebook; the table has the verdicts."""
+    return summary_html(title, {}, table, notes)
 
 
 def figure_records(result: PointResult, **labels: str) -> list[dict[str, Any]]:
@@ -150,16 +179,27 @@ def draw(records: Sequence[dict[str, Any]], out: Path, by: str) -> None:
         draw_bars(records, list(COMPARED.values()), out / "comparison", by)
 
 
-def compare(scenario: Scenario, variants: Iterable[Variant], out: Path, report: Report) -> Comparison:
-    """Run every variant on the scenario, spread over the cores."""
+def compare(
+    scenario: Scenario,
+    variants: Iterable[Variant],
+    out: Path,
+    report: Report,
+    store: Path | None = None,
+    *,
+    fresh: bool = False,
+) -> Comparison:
+    """Run every variant on the scenario, spread over the cores; what is in the store already is taken from there."""
     named = name_variants(variants, scenario)
     if len(named.points) < 2:
         found = " ".join(["only", *(point.name for point in named.points)]) if named.points else "nothing"
         raise InputError(f"compare: found {found}; allowed: two or more algorithms or variants")
     usable_backend(scenario.backend)  # a backend that cannot run here is reported before a directory is made
     with fresh_directory(out, f"compare-{scenario.name}") as directory:
-        results = run_points(named.points, f"{scenario.name}: {len(named.points)} variants", directory, report)
+        what = f"{scenario.name}: {len(named.points)} variants"
+        with kept_in(store) as kept:
+            results = run_points(named.points, what, directory, report, kept, fresh=fresh)
         warnings = dict.fromkeys(line for point in named.points for line in point.scenario.warnings())
-        comparison = Comparison(scenario, results, [*named.notes, *warnings], directory)
+        notes = [*named.notes, *warnings, *reuse_note(results, store)]
+        comparison = Comparison(scenario, results, notes, directory)
         comparison.write()
     return comparison

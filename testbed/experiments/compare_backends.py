@@ -9,25 +9,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from agents.pacing import PacedParameters
-from analysis.tables import columns_table, number
+from analysis.results import Results
+from analysis.tables import Table, columns_table, number
 from testbed.backends.registry import BACKENDS, usable_backend
 from testbed.experiments.compare import (
     closing_lines,
+    comparison_html,
     draw,
     figure_records,
     write_files,
 )
-from testbed.experiments.grid import Point, PointResult, run_points
+from testbed.experiments.grid import Point, PointResult, as_results, reuse_note, run_points
 from testbed.experiments.run_directory import fresh_directory
+from testbed.experiments.studies.open import kept_in
 from testbed.experiments.variants import Variant, name_variants, parse_names, resolved
 from testbed.progress import Report
 from testbed.scenario import yaml_reader
 from testbed.scenario.links import IdealChoice
 from testbed.scenario.loader import Note, build, loads, no_note
 from testbed.scenario.schema import Scenario
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -137,26 +143,43 @@ class BackendComparison:
     subject: Subject
     variants: list[Variant]
     columns: list[Column]
-    results: list[BackendResult]
+    cells: list[BackendResult]
     notes: list[str]
     out: Path
 
     @property
+    def results(self) -> Results:
+        """As figures, tables and frames take them."""
+        points = (({"algorithm": one.variant.name, "world": one.column.name}, one.result) for one in self.cells)
+        return as_results(self.subject.scenario.name, points, ["algorithm", "world"])
+
+    def frame(self) -> pd.DataFrame:
+        """One row for every repetition of every variant in every column; needs pandas."""
+        from analysis.frames import results_frame
+
+        return results_frame(self.results)
+
+    def _repr_html_(self) -> str:
+        notes = [*self.notes, *self.failures, *self.inconclusive]
+        tables = (comparison_html(variant.name, self.table(variant), []) for variant in self.variants)
+        return comparison_html(self.subject.scenario.name, Table((), []), notes) + "".join(tables)
+
+    @property
     def failures(self) -> list[str]:
         """A line for every check that failed, and for every repetition that was lost."""
-        return [line for one in self.results for line in one.result.failures()]
+        return [line for one in self.cells for line in one.result.failures()]
 
     @property
     def inconclusive(self) -> list[str]:
         """A line for every check of which the runs show nothing."""
-        return [line for one in self.results for line in one.result.inconclusive()]
+        return [line for one in self.cells for line in one.result.inconclusive()]
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
             "scenario": self.subject.scenario.name,
             "worlds": [column.name for column in self.columns],
-            "rows": [one.as_dict() for one in self.results],
+            "rows": [one.as_dict() for one in self.cells],
             "notes": self.notes,
             "directory": str(self.out),
         }
@@ -166,14 +189,20 @@ class BackendComparison:
         scenario = self.subject.scenario
         parts = [f"{scenario.name}: {scenario.nodes} nodes, {scenario.repeat} repetitions in every column\n"]
         for variant in self.variants:
-            shown = [one for one in self.results if one.variant.name == variant.name]
-            table = columns_table([(one.column.name, one.result.metrics(), one.result.verdict()) for one in shown])
-            parts += [f"## {variant.name}\n", table.render("md") + _pacing(shown)]
+            parts += [f"## {variant.name}\n", self.table(variant).render("md") + _pacing(self._of(variant))]
         notes = "".join(f"{line}\n" for line in self.notes)
-        directories = [(one.result.name, one.result.run_directory) for one in self.results]
+        directories = [(one.result.name, one.result.run_directory) for one in self.cells]
         logs = "".join(f"{name}: {directory}\n" for name, directory in directories if directory is not None)
         parts.append(f"{notes}{logs}{closing_lines([*self.failures, *self.inconclusive], self.out)}")
         return "\n".join(parts)
+
+    def table(self, variant: Variant) -> Table:
+        """A column for every backend, of one variant."""
+        shown = [(one.column.name, one.result.metrics(), one.result.verdict()) for one in self._of(variant)]
+        return columns_table(shown)
+
+    def _of(self, variant: Variant) -> list[BackendResult]:
+        return [one for one in self.cells if one.variant.name == variant.name]
 
     def write(self) -> None:
         """Put the tables, the data, the scenario and the figure into the directory."""
@@ -181,7 +210,7 @@ class BackendComparison:
         draw(
             [
                 record
-                for one in self.results
+                for one in self.cells
                 for record in figure_records(one.result, algorithm=one.variant.name, backend=one.column.name)
             ],
             self.out,
@@ -203,7 +232,14 @@ def _pacing(results: list[BackendResult]) -> str:
 
 
 def compare_backends(
-    subject: Subject, variants: Sequence[Variant], backends: Sequence[str], out: Path, report: Report
+    subject: Subject,
+    variants: Sequence[Variant],
+    backends: Sequence[str],
+    out: Path,
+    report: Report,
+    store: Path | None = None,
+    *,
+    fresh: bool = False,
 ) -> BackendComparison:
     """Run every variant, or only the algorithm of the scenario, in every column of the backends."""
     own = Variant.of(subject.scenario.algorithm)
@@ -212,9 +248,12 @@ def compare_backends(
     cells = [(variant, column, subject.point(column, variant)) for variant in named.variants for column in columns]
     with fresh_directory(out, f"compare-{subject.scenario.name}") as directory:
         points = [point for _, _, point in cells]
-        results = run_points(points, f"{subject.scenario.name}, in virtual time", directory, report)
+        with kept_in(store) as kept:
+            what = f"{subject.scenario.name}, in virtual time"
+            results = run_points(points, what, directory, report, kept, fresh=fresh)
         found = [BackendResult(*cell[:2], result) for cell, result in zip(cells, results, strict=True)]
-        comparison = BackendComparison(subject, named.variants, columns, found, named.notes + notes, directory)
+        notes = [*named.notes, *notes, *reuse_note(results, store)]
+        comparison = BackendComparison(subject, named.variants, columns, found, notes, directory)
         comparison.write()
     return comparison
 

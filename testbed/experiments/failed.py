@@ -7,6 +7,7 @@ that failed is, with `trace: events`, into a run directory of its own.
 from __future__ import annotations
 
 import shlex
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +46,8 @@ class FailedLogs:
             return result
         whole = scenario.model_copy(update={"trace": LEVELS[-1]})
         path = self.out / f"{self.name}-rep-{repetition:03d}"
+        if path.exists():  # of a process that was killed while it wrote this
+            shutil.rmtree(path)
         path.mkdir(parents=True)
         directory = RunDirectory(whole, path=path)
         again = measure(whole, repetition, directory.repetition(repetition))

@@ -7,21 +7,25 @@ Results are in the order of the points. A worker process that exits loses only i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from analysis import stats
 from analysis.check import FAILED, INCONCLUSIVE, NOT_CHECKED, combine
 from analysis.metrics import summarise
-from testbed.backends.registry import usable_backend
-from testbed.experiments.failed import FailedLogs, add_replays, unrepeatable
-from testbed.experiments.measure import RepetitionJob, run_job
-from testbed.experiments.runner import no_report, run
-from testbed.experiments.workers import Failure, spread
+from analysis.results import Results, Row
+from analysis.store import Store
+from testbed.backends.registry import find_backend
+from testbed.experiments.failed import add_replays, unrepeatable
+from testbed.experiments.measure import run_job
+from testbed.experiments.runner import no_report
+from testbed.experiments.studies.complete import Task, complete
+from testbed.experiments.studies.job import StoredPoint
+from testbed.experiments.studies.pool import LocalPool
+from testbed.experiments.workers import Failure, Work
 from testbed.progress import Report
 from testbed.scenario.schema import Scenario
 
@@ -36,11 +40,6 @@ class Point:
     weight: float = 1.0
     """How long a repetition takes compared with those of other points, for the progress shown and the order."""
 
-    @cached_property
-    def is_real_time(self) -> bool:
-        """Whether it needs the machine to itself."""
-        return usable_backend(self.scenario.backend).real_time
-
 
 @dataclass
 class PointResult:
@@ -51,6 +50,8 @@ class PointResult:
     lost: list[str] = field(default_factory=list)
     """A line for every repetition whose worker process exited."""
     run_directory: Path | None = None
+    reused: int = 0
+    """How many of the repetitions were in the store already."""
 
     @property
     def name(self) -> str:
@@ -125,79 +126,80 @@ class PointResult:
         return summarise([one["metrics"] for one in self.repetitions])
 
 
-def run_points(points: Sequence[Point], what: str, out: Path, report: Report = no_report) -> list[PointResult]:
+def as_results(name: str, points: Iterable[tuple[dict[str, Any], PointResult]], paired: Iterable[str]) -> Results:
+    """The results of points as figures, tables and frames take them; each with its values on the axes."""
+    rows, axes, notes, missing = [], dict[str, None](), [], 0
+    for values, result in points:
+        axes.update(dict.fromkeys(values))
+        rows += [Row(values, one["repetition"], one["metrics"], one["checks"]) for one in result.repetitions]
+        notes += result.lost
+        missing += result.point.scenario.repeat - len(result.repetitions)
+    return Results(name, tuple(axes), tuple(rows), missing, tuple(notes), shares_draws=frozenset(paired))
+
+
+def run_points(
+    points: Sequence[Point],
+    what: str,
+    out: Path,
+    report: Report = no_report,
+    store: Store | None = None,
+    work: Work = run_job,
+    fresh: bool = False,
+) -> list[PointResult]:
     """Run all points; `out` is where those in real time leave their run directories, and all those that failed a log.
 
-    An error in any repetition ends all of them with that error.
+    `work` does one repetition in virtual time. What is in the store already is taken from there; if `fresh`, only what
+    runs in virtual time. An error in any repetition ends all of them with that error.
     """
-    results = [PointResult(point) for point in points]
-    virtual = [result for result in results if not result.point.is_real_time]
-    real = [result for result in results if result.point.is_real_time]
-    total = sum(_work(result.point) for result in results) or 1.0
-    done = sum(_work(result.point) for result in virtual)
-    if virtual:
-        _run_virtual(virtual, what, out, lambda share, words: report(share * done / total, words))
-    for result in real:
-        work = _work(result.point)
+    lost: dict[str, str] = {}
 
-        def progress(share: float, words: str, start: float = done, work: float = work) -> None:
-            report((start + share * work) / total, words)
+    def note_lost(task: Task, failure: Failure | None) -> bool:
+        if failure is not None and not failure.is_lost:
+            raise failure.error()
+        if failure is not None:
+            lost[task.name] = failure.text
+        return False  # a repetition that was lost is run again the next time
 
-        finished = run(result.point.scenario, out, progress)
-        result.repetitions, result.run_directory = finished.summary["repetitions"], finished.path
-        done += work
+    tasks = [
+        [Task(stored, number, point.name, _work(point)) for number in range(point.scenario.repeat)]
+        for point in points
+        for stored in [StoredPoint(point.scenario, work.__module__)]
+    ]
+    every = [task for of_point in tasks for task in of_point]
+    with Store(None) if store is None else nullcontext(store) as kept:
+        if fresh:
+            kept.remove([task.name for task in every if task.point.is_real_time])
+        before = kept.states([task.name for task in every])
+        complete(every, kept, LocalPool(work), out, note_lost, report, what)
+        found = kept.get([task.name for task in every])
+    results = []
+    for point, of_point in zip(points, tasks, strict=True):
+        outcomes = [one.outcome for task in of_point if (one := found.get(task.name)) is not None]
+        repetitions = [{**one} for one in outcomes if one is not None]
+        directories = [one.pop("run_dir") for one in repetitions if "run_dir" in one]
+        result = PointResult(point, repetitions, [lost[task.name] for task in of_point if task.name in lost])
+        result.run_directory = Path(directories[0]) if directories else None
+        result.reused = sum(task.name in before for task in of_point)
+        results.append(result)
     return results
 
 
-def _folder_name(number: int, name: str) -> str:
-    """A name for the folders of a point that no other point has."""
-    return f"{number:03d}-" + "".join(c if c.isalnum() or c in "-_.=" else "-" for c in name)
+def reuse_note(results: Sequence[PointResult], store: Path | None) -> list[str]:
+    """A line on what was in the store already, if anything was."""
+    reused, total = sum(one.reused for one in results), sum(len(one.repetitions) for one in results)
+    return [f"{reused} of {total} repetitions were in the store {store} already."] if reused else []
 
 
 def _work(point: Point) -> float:
-    """About how long a point takes, for the progress shown: a repetition in virtual time counts as its weight."""
+    """About how long a repetition takes, for the progress shown: one in virtual time counts as its weight."""
     scenario = point.scenario
-    if not point.is_real_time:
-        return scenario.repeat * point.weight
+    return real_seconds(scenario) if find_backend(scenario.backend).real_time else point.weight
+
+
+def real_seconds(scenario: Scenario) -> float:
+    """About how long a repetition lasts in real time."""
     units = scenario.duration
     if units is None:
         rates = sum(scenario.workload.rate_of(node) for node in range(scenario.nodes))
         units = (scenario.entries or 1) / (rates or 1.0)
-    return scenario.repeat * units * scenario.time_unit
-
-
-def _run_virtual(results: Sequence[PointResult], what: str, out: Path, report: Report) -> None:
-    owners = [result for result in results for _ in range(result.point.scenario.repeat)]
-    jobs = [
-        RepetitionJob(
-            result.point.scenario, repetition, failed=FailedLogs(out / "failed", _folder_name(number, result.name))
-        )
-        for number, result in enumerate(results)
-        for repetition in range(result.point.scenario.repeat)
-    ]
-    weights = [owner.point.weight for owner in owners]
-    # The heaviest first, so that no core is left alone with a long job at the end.
-    order = sorted(range(len(jobs)), key=lambda index: -weights[index])
-    total, done_weight = sum(weights) or 1.0, 0.0
-
-    def progress(shares: dict[int, float], words: str) -> None:
-        report((done_weight + sum(weights[index] * share for index, share in shares.items())) / total, what)
-
-    for name in dict.fromkeys(result.point.scenario.backend for result in results):
-        usable_backend(name).prepare(lambda words: report(0.0, f"{what}: {words}"))
-    gathered: dict[int, dict[str, Any] | Failure] = {}
-    with closing(spread(run_job, jobs, order, progress)) as finished:
-        for done in finished:
-            done_weight += weights[done.index]
-            outcome = done.result
-            if isinstance(outcome, Failure):
-                outcome = outcome.of(f"{owners[done.index].name}, repetition {jobs[done.index].repetition}")
-                if not outcome.is_lost:
-                    raise outcome.error()
-            gathered[done.index] = outcome
-    for index, owner in enumerate(owners):
-        outcome = gathered[index]
-        if isinstance(outcome, Failure):
-            owner.lost.append(outcome.text)
-        else:
-            owner.repetitions.append(outcome)
+    return units * scenario.time_unit

@@ -14,11 +14,12 @@ import traceback
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analysis.check import FAILED, INCONCLUSIVE, combine
 from analysis.events import LEVELS
 from analysis.metrics import summarise
+from analysis.open_run import OpenRun
 from analysis.timing import late
 from testbed.backends.base import Backend, RunOptions
 from testbed.backends.registry import usable_backend
@@ -33,6 +34,9 @@ from testbed.progress import AS_LINES, Report
 from testbed.runtime.breach import AgentError
 from testbed.scenario.expect import Expect
 from testbed.scenario.schema import Scenario
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,25 @@ class Result:
         """What a command ends with that runs this only."""
         return exit_code_of(self.summary)
 
+    @property
+    def checks(self) -> dict[str, dict[str, Any]]:
+        """The verdict of every check over the repetitions."""
+        checks: dict[str, dict[str, Any]] = self.summary["checks"]
+        return checks
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """Every metric over the repetitions, with its mean and its 95 % confidence interval."""
+        metrics: dict[str, Any] = self.summary["metrics"]
+        return metrics
+
+    def frame(self) -> pd.DataFrame:
+        """One row for every repetition; needs pandas."""
+        return OpenRun(self.path).frame()
+
+    def _repr_html_(self) -> str:
+        return OpenRun(self.path)._repr_html_()
+
 
 def no_report(share: float, what: str) -> None:
     """Report nothing: for callers that show no progress."""
@@ -62,7 +85,7 @@ def run(scenario: Scenario, out: Path, report: Report = no_report, options: RunO
     backend = chosen_backend(scenario, options)
     backend.check(scenario, options)
     if not backend.runs_here():
-        return _brought(backend.run_elsewhere(scenario, out, report, options))
+        return brought(backend.run_elsewhere(scenario, out, report, options))
     if backend.may_run_elsewhere and not options.attach and not os.environ.get(AS_LINES):
         print(f"testbed: {scenario.backend} runs on this machine's own kernel", file=sys.stderr)
     directory = RunDirectory(scenario, out)
@@ -96,7 +119,7 @@ def run(scenario: Scenario, out: Path, report: Report = no_report, options: RunO
     return Result(directory.path, summary)
 
 
-def _brought(path: Path) -> Result:
+def brought(path: Path) -> Result:
     """A run that was made elsewhere: its logs are here now."""
     summary = json.loads((path / "summary.json").read_bytes())
     for one in summary["repetitions"]:
@@ -129,11 +152,12 @@ def _repetitions(
     if not backend.real_time and (backend.may_abort or (scenario.repeat > 1 and cores() > 1)):
         return _in_parallel(scenario, directory, report, options)
     results = []
-    for number in range(scenario.repeat):
+    for done in range(scenario.repeat):
+        number = options.first + done
 
-        def progress(share: float, words: str, number: int = number) -> None:
-            what = f"{scenario.name}, repetition {number + 1} of {scenario.repeat}: {words}"
-            report((number + share) / scenario.repeat, what)
+        def progress(share: float, words: str, done: int = done) -> None:
+            what = f"{scenario.name}, repetition {done + 1} of {scenario.repeat}: {words}"
+            report((done + share) / scenario.repeat, what)
 
         result = measure(scenario, number, directory.repetition(number), progress, options)
         if failed_checks(result):
@@ -159,7 +183,8 @@ def _in_parallel(
     lost: dict[int, str] = {}
     total = scenario.repeat
     logs = _failed_logs(usable_backend(scenario.backend), scenario, directory)
-    jobs = [RepetitionJob(scenario, number, directory.repetition(number), logs, options) for number in range(total)]
+    numbers = range(options.first, options.first + total)
+    jobs = [RepetitionJob(scenario, number, directory.repetition(number), logs, options) for number in numbers]
 
     def progress(shares: dict[int, float], words: str) -> None:
         what = f"{scenario.name}, {len(results)} of {total} repetitions done: {words}"
@@ -171,7 +196,7 @@ def _in_parallel(
             if isinstance(outcome, Failure):
                 if not outcome.is_lost:
                     raise outcome.error()
-                lost[done.index] = outcome.of(f"{scenario.name}, repetition {done.index}").text
+                lost[done.index] = outcome.of(f"{scenario.name}, repetition {numbers[done.index]}").text
                 continue
             if logs is None and failed_checks(outcome):
                 outcome["log"] = str(directory.path)

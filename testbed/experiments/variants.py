@@ -21,7 +21,7 @@ from testbed.errors import InputError, ScenarioError
 from testbed.experiments.grid import Point
 from testbed.input_errors import KeyPath, nearest, shown
 from testbed.scenario import yaml_reader
-from testbed.scenario.algorithm import AlgorithmChoice, parameter_types
+from testbed.scenario.algorithm import AlgorithmChoice, chosen_class, parameter_types
 from testbed.scenario.algorithm_class import AlgorithmError, find_algorithm
 from testbed.scenario.algorithm_file import load_algorithm_file
 from testbed.scenario.loader import build
@@ -80,6 +80,21 @@ class Variant:
         except ScenarioError as error:
             error.key = error.key.removeprefix("algorithm.")  # a variant's parameters are its own keys
             raise
+
+    def on(self, data: dict[str, Any]) -> dict[str, Any]:
+        """The keys of an unchecked scenario that this variant changes, with their new values.
+
+        As in `applied_to`, but of the scenario's parameters only those that are written there are kept.
+        """
+        written = data.get("algorithm")
+        own = {"name": written} if isinstance(written, str) else written if isinstance(written, dict) else {}
+        former = chosen_class(own)
+        given = {} if former is None else parameter_types(former)
+        known = parameter_types(_agent(self.algorithm, self.keys.get("file")))
+        inherited = {key: value for key, value in own.items() if key in given and given[key] == known.get(key)}
+        mine = {key: value for key, value in self.keys.items() if key not in SCENARIO_KEYS}
+        changed = {key: self.keys[key] for key in SCENARIO_KEYS if key in self.keys}
+        return {"algorithm": {"name": self.algorithm, **inherited, **mine}, **changed}
 
     def refused(self, found: str, allowed: str) -> ScenarioError:
         """The error that it cannot be run beside the others."""

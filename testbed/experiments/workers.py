@@ -10,9 +10,9 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import time
 import traceback
-from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
@@ -72,6 +72,8 @@ class Done:
     """Its place in the list of jobs."""
     result: Any
     """What it returned, or a `Failure`."""
+    seconds: float | None = None
+    """How long it took; None if its worker process exited."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,7 @@ class _Result:
     """What a worker sends when its job has ended."""
 
     value: Any
+    seconds: float
 
 
 class Worker:
@@ -106,7 +109,7 @@ class Worker:
         """Why the process has ended: in its own last words, or by its exit code."""
         self.process.join(_EXIT_TIMEOUT_S)
         said = os.pread(self._last_words, _MAX_LAST_WORDS, 0).decode(errors="replace").strip()
-        return said or f"its worker process {_ending(self.process.exitcode)}"
+        return said or f"its worker process {ending(self.process.exitcode)}"
 
     def close(self) -> None:
         """End the process at once."""
@@ -122,20 +125,21 @@ def cores() -> int:
 
 
 def spread(
-    work: Work, jobs: Sequence[Any], order: Sequence[int], report: Callable[[dict[int, float], str], None]
+    work: Work, jobs: Sequence[Any], order: Iterable[int], report: Callable[[dict[int, float], str], None]
 ) -> Generator[Done, None, None]:
-    """Do all jobs, as many at a time as there are cores, started in the given order; yields them as they end.
+    """Do the jobs that `order` names, in that order, as many at a time as there are cores; yields them as they end.
 
+    The next of the order is asked for when a worker is free, and after the caller has taken the result before it.
     `report` takes the share that is done of each job in progress, and the words of one of them. Closing the iterator
     ends the workers: a caller must do so if it stops early or is interrupted.
     """
-    waiting = deque(order)
+    waiting = iter(order)
     workers: list[Worker] = []
     try:
-        for _ in range(min(cores(), len(jobs))):
+        for _, index in zip(range(min(cores(), len(jobs))), waiting, strict=False):
             with interrupts_held():  # so that every worker that was started is known
                 workers.append(Worker(work, jobs))
-            _assign(workers[-1], waiting)
+            _assign(workers[-1], index)
         while busy := [worker for worker in workers if worker.job is not None]:
             shares = {worker.job: worker.progress.share for worker in busy if worker.job is not None}
             report(shares, busy[-1].progress.words)
@@ -145,14 +149,19 @@ def spread(
                 if done is None:
                     continue
                 worker.job = None
-                if isinstance(done.result, Failure) and done.result.is_lost:
+                is_lost = isinstance(done.result, Failure) and done.result.is_lost
+                if is_lost:
                     with interrupts_held():
                         worker.close()
                         workers.remove(worker)
-                        if waiting:
-                            workers.append(worker := Worker(work, jobs))
-                _assign(worker, waiting)
-                yield done
+                yield done  # the caller has the result before the next job is chosen
+                following = next(waiting, None)
+                if following is None:
+                    continue
+                if is_lost:
+                    with interrupts_held():
+                        workers.append(worker := Worker(work, jobs))
+                _assign(worker, following)
     finally:
         with interrupts_held():  # so that none is left
             for worker in workers:
@@ -161,11 +170,10 @@ def spread(
                 worker.close()
 
 
-def _assign(worker: Worker, waiting: deque[int]) -> None:
-    if waiting:
-        worker.job, worker.progress = waiting.popleft(), _Progress()
-        with suppress(OSError):  # the worker has exited, which is noticed when its answer is read
-            worker.connection.send(worker.job)
+def _assign(worker: Worker, index: int) -> None:
+    worker.job, worker.progress = index, _Progress()
+    with suppress(OSError):  # the worker has exited, which is noticed when its answer is read
+        worker.connection.send(index)
 
 
 def _read(worker: Worker) -> Done | None:
@@ -179,10 +187,11 @@ def _read(worker: Worker) -> Done | None:
         worker.progress = received
         return None
     assert isinstance(received, _Result)
-    return Done(worker.job, received.value)
+    return Done(worker.job, received.value, received.seconds)
 
 
-def _ending(exit_code: int | None) -> str:
+def ending(exit_code: int | None) -> str:
+    """How a process ended, in words."""
     if exit_code is None:
         return "closed its connection"
     if exit_code >= 0:
@@ -208,22 +217,30 @@ def _serve(
 
 
 def _attempt(work: Work, job: Any, connection: Connection) -> _Result:
+    began = time.perf_counter()
+    value = attempt(work, job, connection)
+    return _Result(value, time.perf_counter() - began)
+
+
+def attempt(work: Work, job: Any, connection: Connection) -> Any:
+    """Do a job; returns what it returns, or a `Failure`. Progress goes to the connection."""
+
     def report(share: float, words: str) -> None:
         connection.send(_Progress(share, words))
 
     try:
-        return _Result(work(job, report))
+        return work(job, report)
     except AgentError as error:
-        return _Result(Failure(str(error), error.exit_code, _trace(error)))
+        return Failure(str(error), error.exit_code, _trace(error))
     except TestbedError as error:
-        return _Result(Failure(str(error), error.exit_code))
+        return Failure(str(error), error.exit_code)
     except (OSError, MemoryError) as error:
         lack = MachineError.of(error)
-        return _Result(Failure(str(lack), lack.exit_code))
+        return Failure(str(lack), lack.exit_code)
     except Exception as error:  # noqa: BLE001  (the parent reports it, with the traceback)
         last = traceback.extract_tb(error.__traceback__)[-1]
         text = f"a worker process failed: {type(error).__name__}: {error} ({last.filename}:{last.lineno})"
-        return _Result(Failure(text, 1, _trace(error)))
+        return Failure(text, 1, _trace(error))
 
 
 def _trace(error: Exception) -> str:

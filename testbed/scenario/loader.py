@@ -45,9 +45,9 @@ def build(document: Document, overrides: list[str] | None = None, note: Note = n
     if not isinstance(document.data, dict):
         found = "a list" if isinstance(document.data, list) else shown(document.data)
         raise ScenarioError(document.file, 1, "", found, "a mapping of keys")
-    _locate_files(document.data, Path(document.file).parent)
+    locate_files(document.data, Path(document.file).parent)
     applied = apply_overrides(document.data, overrides or [])
-    _locate_files(document.data, Path())
+    locate_files(document.data, Path())
     try:
         scenario = Scenario.model_validate(document.data)
     except ValidationError as error:
@@ -77,7 +77,7 @@ def write_scenario(scenario: Scenario, folder: Path) -> dict[str, Any]:
     return record
 
 
-def _locate_files(data: dict[str, Any], folder: Path) -> None:
+def locate_files(data: dict[str, Any], folder: Path) -> None:
     """A relative path starts from the folder of the scenario that names it; in an override, from the current folder."""
     for key in ("algorithm", "mobility"):
         section = data.get(key)

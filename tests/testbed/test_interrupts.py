@@ -123,7 +123,7 @@ def test_smoke_is_marked(number: signal.Signals, code: int, name: str, tmp_path:
 
 @pytest.mark.parametrize(("number", "code", "name"), SIGNALS)
 def test_compare_leaves_nothing(number: signal.Signals, code: int, name: str, tmp_path: Path) -> None:
-    """No process and no directory without results."""
+    """No process and no directory without results; the store has what had ended, and claims nothing."""
     scenario, out = write_tiny(tmp_path, "repeat: 2\n", **LONG), tmp_path / "runs"
     with running("compare", scenario, "--algorithms", "rl,raymond-tree", "--out", out) as process:
         wait_until(lambda: len(processes_of(process.pid)) > 1, "workers have started")
@@ -131,7 +131,8 @@ def test_compare_leaves_nothing(number: signal.Signals, code: int, name: str, tm
         _, said = process.communicate(timeout=60)
         assert (process.returncode, said) == (code, f"testbed: interrupted by {name}\n")
         wait_until(lambda: not processes_of(process.pid), "no process is left")
-    assert list(out.iterdir()) == []
+    assert list(out.iterdir()) == [out / "store"]
+    assert list((out / "store" / "owners").iterdir()) == []
 
 
 @pytest.mark.parametrize("repeat", [1, 3], ids=["alone", "with workers"])

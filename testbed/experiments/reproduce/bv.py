@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from analysis.store import Store
 from analysis.tables import Table, number
 from testbed.experiments.grid import run_points
 from testbed.experiments.reproduce.bv_cells import (
@@ -88,10 +89,10 @@ def cells(quick: bool) -> list[BVCell]:
     return [replace(cell, entries=1500, repeat=3) for cell in every] if quick else every
 
 
-def run(quick: bool, out: Path, report: Report) -> Reproduction:
+def run(quick: bool, out: Path, report: Report, store: Store | None = None) -> Reproduction:
     """Run all points, judge the claims and write the report."""
     every = cells(quick)
-    results = run_points([cell.point() for cell in every], "the BV paper's experiments", out, report)
+    results = run_points([cell.point() for cell in every], "the BV paper's experiments", out, report, store)
     found = Measured(every, results)
     claims = claims_of(found)
     document = {"claims": [claim.as_dict() for claim in claims], "rows": rows(found)}

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from analysis.store import Store
 from testbed.experiments.grid import Point, PointResult, run_points
+from testbed.experiments.measure import run_job
+from testbed.experiments.workers import Work
 from testbed.progress import Report
 from testbed.scenario.schema import Scenario
 
@@ -106,9 +109,11 @@ class CellResult:
         return self.result.ci95(metric)
 
 
-def run_cells(cells: list[Cell], what: str, out: Path, report: Report) -> tuple[list[CellResult], list[str]]:
+def run_cells(
+    cells: list[Cell], what: str, out: Path, report: Report, store: Store | None = None, work: Work = run_job
+) -> tuple[list[CellResult], list[str]]:
     """Run cells over the cores; returns their results, and a line for every failed check and every lost repetition."""
-    results = run_points([cell.point() for cell in cells], what, out, report)
+    results = run_points([cell.point() for cell in cells], what, out, report, store, work)
     return [CellResult(cell, result) for cell, result in zip(cells, results, strict=True)], failures_of(results)
 
 

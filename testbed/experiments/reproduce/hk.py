@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from analysis.store import Store
 from analysis.tables import Table, number
 from testbed.experiments.grid import PointResult, run_points
 from testbed.experiments.reproduce.cells import METRIC_AXES, RATE_AXIS, draw_figure, failures_of
@@ -34,10 +35,10 @@ SHOWN = {
 THINK_AXIS = "mean thinking time of a node (time units)"
 
 
-def run(quick: bool, out: Path, report: Report) -> Reproduction:
+def run(quick: bool, out: Path, report: Report, store: Store | None = None) -> Reproduction:
     """Run all points, judge the claims and write the report."""
     every = cells(quick)
-    results = run_points([cell.point() for cell in every], "the h-out of-k paper's claims", out, report)
+    results = run_points([cell.point() for cell in every], "the h-out of-k paper's claims", out, report, store)
     found = Measured(every, results)
     claims = claims_of(found)
     document = {"claims": [claim.as_dict() for claim in claims], "rows": rows(found)}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis import stats
+from analysis.store import Store
 from analysis.tables import Table, number
 from testbed.experiments.grid import PointResult, run_points
 from testbed.experiments.reproduce.cells import draw_figure, failures_of
@@ -72,10 +73,10 @@ AXES = {
 NODES_AXIS = "number of nodes n (nodes in all neighbourhoods)"
 
 
-def run(quick: bool, out: Path, report: Report) -> Reproduction:
+def run(quick: bool, out: Path, report: Report, store: Store | None = None) -> Reproduction:
     """Run all points, judge the claims and write the report."""
     every = cells(quick)
-    results = run_points([cell.point() for cell in every], "the KLME paper's experiments", out, report)
+    results = run_points([cell.point() for cell in every], "the KLME paper's experiments", out, report, store)
     found = Found(Measured(every, results), illustrate())
     claims = claims_of(found)
     document = {

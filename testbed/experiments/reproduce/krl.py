@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis import stats
+from analysis.store import Store
 from analysis.tables import Table, number
 from testbed.experiments.reproduce.cells import (
     CONNECTIVITY_AXIS,
@@ -54,7 +55,7 @@ from testbed.experiments.reproduce.krl_cells import (
     watched_cells,
 )
 from testbed.experiments.reproduce.krl_claims import claims_of
-from testbed.experiments.reproduce.krl_watched import run_watched
+from testbed.experiments.reproduce.krl_watched import watch
 from testbed.experiments.reproduce.reproduction import Reproduction
 from testbed.progress import Report
 
@@ -65,14 +66,19 @@ WATCHED_SHARE = 0.1
 """About how much of the time the watched runs take, for the progress shown."""
 
 
-def run(quick: bool, out: Path, report: Report) -> Reproduction:
+def run(quick: bool, out: Path, report: Report, store: Store | None = None) -> Reproduction:
     """Run all points, judge the claims and write the report."""
     what = "the KRL paper's experiments"
     points, failures = run_cells(
-        cells(quick), what, out, lambda share, words: report((1 - WATCHED_SHARE) * share, words)
+        cells(quick), what, out, lambda share, words: report((1 - WATCHED_SHARE) * share, words), store
     )
-    watched, more = run_watched(
-        watched_cells(quick), what, lambda share, words: report(1 - WATCHED_SHARE * (1 - share), words)
+    watched, more = run_cells(
+        watched_cells(quick),
+        what,
+        out,
+        lambda share, words: report(1 - WATCHED_SHARE * (1 - share), words),
+        store,
+        watch,
     )
     found = Measured(points, watched)
     claims = claims_of(found)

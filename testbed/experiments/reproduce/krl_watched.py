@@ -7,7 +7,6 @@ which may be above the node's own. So the agents themselves are looked at, after
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
 from typing import Any
 
 from agents.contract import TICKS
@@ -17,11 +16,7 @@ from analysis import stats
 from analysis.audit import BatchedAudit
 from analysis.listener import Listener
 from testbed.backends.sim.simulation import Simulation
-from testbed.experiments.grid import PointResult
 from testbed.experiments.measure import RepetitionJob
-from testbed.experiments.reproduce.cells import Cell, CellResult, failures_of
-from testbed.experiments.workers import Failure, spread
-from testbed.progress import Report
 from testbed.randomness import Streams
 
 
@@ -79,29 +74,3 @@ def watch(job: RepetitionJob, report: Callable[[float, str], None]) -> dict[str,
     simulation.run_all(lambda share: report(share, ""))
     metrics = {**audit.metrics(), **watcher.result()}
     return {"repetition": job.repetition, "checks": audit.verdicts(), "metrics": metrics}
-
-
-def run_watched(cells: list[Cell], what: str, report: Report) -> tuple[list[CellResult], list[str]]:
-    """Run cells over the cores and watch them; returns their results, and a line for every failure."""
-    results = [PointResult(cell.point()) for cell in cells]
-    owners = [result for result in results for _ in range(result.point.scenario.repeat)]
-    jobs = [
-        RepetitionJob(result.point.scenario, number)
-        for result in results
-        for number in range(result.point.scenario.repeat)
-    ]
-    finished = 0
-    with closing(
-        spread(watch, jobs, range(len(jobs)), lambda shares, words: report(finished / len(jobs), what))
-    ) as all_:
-        for done in all_:
-            finished += 1
-            owner, repetition = owners[done.index], jobs[done.index].repetition
-            if not isinstance(done.result, Failure):
-                owner.repetitions.append(done.result)
-                continue
-            failure = done.result.of(f"{owner.name}, repetition {repetition}")
-            if not failure.is_lost:
-                raise failure.error()
-            owner.lost.append(failure.text)
-    return [CellResult(cell, result) for cell, result in zip(cells, results, strict=True)], failures_of(results)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.plots import plots_missing
+from testbed.extras import plots_missing
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from analysis.store import Store
 from analysis.tables import Table, number
 from testbed.experiments.reproduce.cells import (
     CONNECTIVITY_AXIS,
@@ -171,12 +172,14 @@ def tree_rows(points: list[CellResult]) -> list[dict[str, Any]]:
     return rows
 
 
-def run(quick: bool, out: Path, report: Report) -> Reproduction:
+def run(quick: bool, out: Path, report: Report, store: Store | None = None) -> Reproduction:
     """Run all points, judge the claims and write the report."""
     groups: list[Sequence[Cell]] = [
         figure_cells(quick), long_cells(quick), short_cells(quick), charged_cells(quick), tree_cells(quick)
     ]  # fmt: skip
-    every, failures = run_cells([cell for group in groups for cell in group], "the RL paper's experiments", out, report)
+    every, failures = run_cells(
+        [cell for group in groups for cell in group], "the RL paper's experiments", out, report, store
+    )
     results = iter(every)
     figures, longs, shorts, charged, trees = ([next(results) for _ in group] for group in groups)
     repeat = repetitions(quick, READINGS[0], "zero")
@@ -212,27 +215,48 @@ def draw(records: list[dict[str, Any]], out: Path) -> list[Path]:
     files = []
     for reading in READINGS:
         chosen = [one for one in records if one["reading"] == reading or one["mobility"] == "zero"]
-        by_load = [
-            {**one, "series": f"{one['algorithm']}, {one['connectivity']:.0%}"}
-            for one in chosen
-            if one["connectivity"] in CONNECTIVITIES
-        ]
-        by_links = [
-            {**one, "percent": 100 * one["connectivity"], "series": f"{one['algorithm']}, {load} load"}
-            for one in chosen
-            for load, value in LOADS.items()
-            if one["rate"] == value
-        ]
-        for figure, data, x, x_label, y in (
-            (5, by_load, "rate", RATE_AXIS, "waiting_time"),
-            (6, by_links, "percent", CONNECTIVITY_AXIS, "waiting_time"),
-            (7, by_load, "rate", RATE_AXIS, "messages_per_cs"),
-            (8, by_links, "percent", CONNECTIVITY_AXIS, "messages_per_cs"),
+        for figure, arranged, x, x_label, y in (
+            (5, _by_load, "rate", RATE_AXIS, "waiting_time"),
+            (6, _by_links, "percent", CONNECTIVITY_AXIS, "waiting_time"),
+            (7, _by_load, "rate", RATE_AXIS, "messages_per_cs"),
+            (8, _by_links, "percent", CONNECTIVITY_AXIS, "messages_per_cs"),
         ):
-            y_label, mobilities = METRIC_AXES[y], list(MOBILITY)
-            panels = Panels(data, x, x_label, y, y_label, "mobility", mobilities, log_x=x == "rate", log_y=True)
+            panels = Panels(
+                arranged(chosen), x, x_label, y, METRIC_AXES[y], "mobility", list(MOBILITY),
+                log_x=x == "rate", log_y=True, paper=arranged(printed_values(y)),
+            )  # fmt: skip
             files += draw_figure(panels, out / f"figure-{figure}-{reading}")
     return files
+
+
+def printed_values(metric: str) -> list[dict[str, Any]]:
+    """What Tables 1 and 2 print of a metric, as records like those of the figures, which have no numbers themselves."""
+    table = next(number for number, name in METRICS.items() if name == metric)
+    return [
+        {"algorithm": NAMES[algorithm], "mobility": mobility, "connectivity": connectivity, "rate": LOADS[load],
+         metric: value}
+        for (algorithm, load), values in TABLES[table].items()
+        for (mobility, connectivity), value in zip(CELLS, values, strict=True)
+    ]  # fmt: skip
+
+
+def _by_load(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """For Figures 5 and 7: a line for each algorithm and connectivity."""
+    return [
+        {**one, "series": f"{one['algorithm']}, {one['connectivity']:.0%}"}
+        for one in records
+        if one["connectivity"] in CONNECTIVITIES
+    ]
+
+
+def _by_links(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """For Figures 6 and 8: a line for each algorithm and load."""
+    return [
+        {**one, "percent": 100 * one["connectivity"], "series": f"{one['algorithm']}, {load} load"}
+        for one in records
+        for load, value in LOADS.items()
+        if one["rate"] == value
+    ]
 
 
 # -- the report --------------------------------------------------------------------------------------------------------

@@ -226,7 +226,7 @@ def killed_comparison(algorithms, repetitions, scenario_file, tmp_path, capsys, 
     assert main(["compare", str(scenario_file), "--algorithms", algorithms, "--out", str(tmp_path / "out")]) == 1
     out, err = capsys.readouterr()
     assert err == ""
-    (folder,) = (tmp_path / "out").iterdir()
+    (folder,) = (tmp_path / "out").glob("compare-*")
     assert out == (folder / "report.md").read_text()
     return out, {row["algorithm"]: row for row in json.loads((folder / "rows.json").read_text())["rows"]}
 

@@ -137,7 +137,7 @@ def test_a_table_for_every_algorithm(scenario_file, tmp_path, capsys, with_figur
     command = ["compare", str(scenario_file), "--backends", "sim", "--algorithms", "rl,raymond-tree"]
     assert main([*command, "--out", str(tmp_path / "out")]) == 0
     text = capsys.readouterr().out
-    (folder,) = (tmp_path / "out").iterdir()
+    (folder,) = (tmp_path / "out").glob("compare-*")
     assert text == (folder / "report.md").read_text()
     assert {path.name for path in folder.iterdir()} == FILES | FIGURES
     tables = text.split("## ")[1:]
@@ -217,7 +217,7 @@ def test_the_scenario_that_is_kept_gives_the_same_columns(links, tmp_path):
     again = Subject.load(comparison.out / "scenario.yaml")
     assert again.scenario == one.scenario
     points = [again.point(column, Variant("rl")) for column in (IDEAL, RADIO)]
-    assert [point.scenario for point in points] == [one.scenario for one in comparison.results]
+    assert [point.scenario for point in points] == [one.scenario for one in comparison.cells]
 
 
 def test_fading_has_no_ideal_column(tmp_path, capsys):
@@ -257,8 +257,8 @@ def test_virtual_time_of_others_is_spread_like_the_simulators(slowly, tmp_path, 
     monkeypatch.setattr(slowly, "real_time", False)
     comparison = compare_backends(subject(TEXT), [], ["slowly"], tmp_path, lambda share, what: None)
     assert slowly.calls == []  # those were made in workers
-    assert [len(one.result.repetitions) for one in comparison.results] == [2]
-    assert [one.result.run_directory for one in comparison.results] == [None]
+    assert [len(one.result.repetitions) for one in comparison.cells] == [2]
+    assert [one.result.run_directory for one in comparison.cells] == [None]
 
 
 def test_progress_is_over_everything(slowly, tmp_path):
@@ -344,7 +344,7 @@ def test_a_backend_that_cannot_run_here_stops_all_before_anything_runs(
 ):
     """Exit code 3 and what to install; nothing has run, and no directory was made."""
     monkeypatch.setattr(slowly, "missing", lambda self: "needs patience: install some")
-    monkeypatch.setattr("testbed.experiments.grid.spread", lambda *_: pytest.fail("something ran"))
+    monkeypatch.setattr("testbed.experiments.studies.pool.spread", lambda *_: pytest.fail("something ran"))
     command = ["compare", str(scenario_file), *options.split(), "--out", str(tmp_path / "runs")]
     assert main(command) == 3
     assert capsys.readouterr().err == "testbed: backend slowly: needs patience: install some\n"

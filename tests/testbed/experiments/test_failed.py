@@ -20,6 +20,7 @@ from testbed.experiments import runner
 from testbed.experiments.failed import MAX_KEPT, add_replays
 from testbed.experiments.grid import Point, run_points
 from testbed.experiments.runner import Result, run
+from testbed.experiments.studies.job import StoredPoint
 from testbed.scenario.loader import loads
 from tests.testbed.tiny import Unsafe, tiny
 
@@ -174,12 +175,16 @@ def test_an_algorithm_that_cannot_be_repeated(tmp_path: Path) -> None:
 
 
 def test_points_keep_logs_apart(tmp_path: Path) -> None:
-    """Two points of one name, which is no good name for a folder."""
-    points = [Point("k=2 / fast", loads(tiny(algorithm="unsafe", workload=LOADED))) for _ in range(2)]
+    """Two points of one name, which is no good name for a folder. A third is the same as the first, and is run once."""
+    seeds = (1, 2, 1)
+    points = [
+        Point("k=2 / fast", loads(tiny(f"seed: {seed}\n", algorithm="unsafe", workload=LOADED))) for seed in seeds
+    ]
     results = run_points(points, "test", tmp_path)
-    folders = sorted(path.name for path in (tmp_path / "failed").iterdir())
-    assert folders == ["000-k=2---fast-rep-000", "001-k=2---fast-rep-000"]
-    for result, folder in zip(results, folders, strict=True):
+    names = [f"k=2---fast-{StoredPoint(point.scenario).name[:8]}-rep-000" for point in points]
+    assert sorted(path.name for path in (tmp_path / "failed").iterdir()) == sorted(set(names))
+    assert len(set(names)) == 2
+    for result, folder in zip(results, names, strict=True):
         replay = f"  replay: testbed replay {tmp_path}/failed/{folder} --repetition 0 "
         assert any(line.startswith(replay) for line in result.failures())
 

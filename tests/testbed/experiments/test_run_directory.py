@@ -21,9 +21,10 @@ from agents.registry import ALGORITHMS
 from agents.rl import ReverseLink
 from analysis.load import load_run
 from testbed.cli.main import main
-from testbed.experiments import grid, runner, workers
+from testbed.experiments import runner, workers
 from testbed.experiments.run_directory import fresh_directory
 from testbed.experiments.runner import run
+from testbed.experiments.studies import pool
 from testbed.experiments.workers import cores
 from testbed.scenario.loader import load, loads
 from tests.testbed.tiny import (
@@ -247,7 +248,7 @@ def test_nothing_runs_if_the_out_cannot_be_made(
     monkeypatch.chdir(tmp_path)
     write_tiny(tmp_path, "area: [100, 100]\nplacement: grid\n", topology="geometric").rename("moving.yaml")
     write_tiny(tmp_path)
-    monkeypatch.setattr(grid, "spread", lambda *_: pytest.fail("something ran"))
+    monkeypatch.setattr(pool, "spread", lambda *_: pytest.fail("something ran"))
     code = main([*command, "--out", "tiny.yaml"])
     captured = capsys.readouterr()
     assert (code, captured.out) == (2, "")

@@ -46,7 +46,7 @@ def test_results_are_not_run_again(tmp_path: Path) -> None:
     run(loads(tiny()), tmp_path / "runs")
     compared = tmp_path / "compared"
     assert main(["compare", str(own[0]), "--algorithms", "rl,krl", "--out", str(compared), "--json"]) == 0
-    (comparison,) = compared.iterdir()
+    (comparison,) = compared.glob("compare-*")
     scenario_in(comparison / "deeper", "y.yaml", LINE)
     assert len(list(tmp_path.rglob("*.y*ml"))) >= 5, "there is something to leave out"
     assert find_scenarios(tmp_path) == sorted(own)

@@ -60,7 +60,7 @@ def reproduce(paper: str, out: Path) -> Shortened:
         patch.setattr(BVCell, "scenario", shorter_bv)
         patch.setattr(plots, "draw_panels", note)
         assert main([*shlex.split(command)[1:], "--out", str(out)]) == 0
-    (folder,) = out.iterdir()
+    (folder,) = out.glob("reproduce-*")
     return Shortened(printed.getvalue(), json.loads((folder / "rows.json").read_text()), folder, figures)
 
 

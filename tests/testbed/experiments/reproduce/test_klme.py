@@ -68,7 +68,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Shortened:
         patch.setattr(KLMECell, "scenario", shorter)
         patch.setattr(plots, "draw_panels", note)
         assert main(["reproduce", "klme", "--quick", "--out", str(out)]) == 0
-    (folder,) = out.iterdir()
+    (folder,) = out.glob("reproduce-*")
     return Shortened(printed.getvalue(), json.loads((folder / "rows.json").read_text()), folder, figures)
 
 

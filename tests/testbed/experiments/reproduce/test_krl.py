@@ -288,7 +288,7 @@ def reproduce_killed(repeat, krl_lost, krlf_lost, tmp_path, capsys, monkeypatch)
     assert main(["reproduce", "krl", "--quick", "--out", str(tmp_path)]) == 1
     out, err = capsys.readouterr()
     assert err == ""
-    (folder,) = tmp_path.iterdir()
+    (folder,) = tmp_path.glob("reproduce-*")
     return out, json.loads((folder / "rows.json").read_text()), folder
 
 
