@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis import stats
+from analysis.text_fit import plain_log_ticks, thin_numbers, without_mathematics
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 FORMATS = ("png", "svg", "pdf")
@@ -32,6 +33,8 @@ class Panels:
     panels: Sequence[str]
     log_x: bool = False
     log_y: bool = False
+    paper: Sequence[dict[str, Any]] = ()
+    """Values that a paper prints, with the same keys: hollow marks beside ours."""
 
 
 def draw_panels(figure: Panels, path: Path) -> list[Path]:
@@ -44,6 +47,7 @@ def make_panels(figure: Panels) -> Figure:
     """The figure, not saved: lines are means, bars their 95 % confidence intervals, both as in the tables."""
     import pandas as pd
     import seaborn as sns
+    from matplotlib.lines import Line2D
 
     data = pd.DataFrame(figure.records)
     series = sorted(data["series"].unique())
@@ -68,27 +72,39 @@ def make_panels(figure: Panels) -> Figure:
             last = index == len(figure.panels) - 1
             chosen = data[data[figure.panel] == panel]
             sns.lineplot(chosen, x=figure.x, y=figure.y, ax=axis, legend="full" if last else False, **look)
-            letter = f"({'abc'[index]}) " if len(axes) > 1 else ""
+            _mark_paper(axis, [one for one in figure.paper if one[figure.panel] == panel], figure, look)
+            letter = f"({chr(ord('a') + index)}) " if len(axes) > 1 else ""
             axis.set(title=f"{letter}{panel} {figure.panel}", xlabel="", ylabel=figure.y_label)
         # Panels share an axis, and on a log axis seaborn averages logarithms: so all are drawn before it becomes one.
-        for axis in axes:
-            if figure.log_x:
+        if figure.log_x:
+            for axis in axes:
                 axis.set_xscale("log")
-            if figure.log_y:
-                axis.set_yscale("log")
-                axis.yaxis.set_major_formatter("{x:g}")
-                axis.yaxis.set_minor_formatter(lambda value, _, axis=axis: _minor_label(value, *axis.get_ylim()))
+            plain_log_ticks([axis.xaxis for axis in axes])
+        if figure.log_y:
+            axes[0].set_yscale("log")
+            plain_log_ticks([axis.yaxis for axis in axes])
         canvas.supxlabel(figure.x_label, fontsize="medium")
-        sns.move_legend(axes[-1], "upper left", bbox_to_anchor=(1.02, 1), title=None, frameon=False)
+        handles, labels = axes[-1].get_legend_handles_labels()
+        if figure.paper:
+            hollow = {**_HOLLOW, "markeredgecolor": "0.3"}
+            handles, labels = [*handles, Line2D([], [], marker="o", **hollow)], [*labels, "paper"]
+        axes[-1].legend(handles, labels, loc="upper left", bbox_to_anchor=(1.02, 1), frameon=False)
+        canvas.tight_layout()
+        for axis in axes:
+            thin_numbers(canvas, [axis])
         return canvas
 
 
-def _minor_label(value: float, low: float, high: float) -> str:
-    """What a log axis writes between its powers of ten: the fewer, the more of these there are."""
-    decades = math.log10(high / low)
-    shown = (2, 5) if decades > 1.5 else (2, 3, 4, 6) if decades > 0.4 else range(2, 10)
-    digit = round(value / 10 ** math.floor(math.log10(value)))
-    return f"{value:g}" if decades <= 3 and digit in shown else ""
+_HOLLOW: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "none", "markeredgewidth": 1.1, "markersize": 7.5}
+"""Greater than our marks, so that both are seen where they agree."""
+
+
+def _mark_paper(axis: Axes, marks: Sequence[dict[str, Any]], figure: Panels, look: dict[str, Any]) -> None:
+    """Draw what a paper prints, in the colour and with the marker of its line."""
+    for name, marker in zip(look["hue_order"], look["markers"], strict=True):
+        mine = [one for one in marks if one["series"] == name]
+        xs, ys = [one[figure.x] for one in mine], [one[figure.y] for one in mine]
+        axis.plot(xs, ys, marker=marker, color=look["palette"][name], zorder=4, **_HOLLOW)
 
 
 def draw_bars(
@@ -106,33 +122,40 @@ def make_bars(records: Sequence[dict[str, Any]], measures: Sequence[str], by: st
     value of `by` as bars of different grey. Bars are horizontal and the figure grows with their number, so that long
     names of many variants stay readable.
     """
-    import pandas as pd
-    import seaborn as sns
-
-    data = pd.DataFrame(records)
-    series = list(data["algorithm"].unique())
-    look: dict[str, Any] = {"estimator": _mean, "errorbar": _interval, "color": "0.7"}
-    is_grouped = by != "algorithm" and len(series) > 1
-    if is_grouped:  # none so dark that it hides the interval
-        greys = {name: f"{0.9 - 0.4 * index / (len(series) - 1):.2f}" for index, name in enumerate(series)}
-        look |= {"hue": "algorithm", "palette": greys, "color": None}
+    is_grouped = by != "algorithm" and len({one["algorithm"] for one in records}) > 1
+    series = list(dict.fromkeys(one["algorithm"] for one in records)) if is_grouped else [""]
+    names = list(dict.fromkeys(one[by] for one in records))
+    # None so dark that it hides the interval.
+    greys = [f"{0.9 - 0.4 * index / (len(series) - 1):.2f}" for index in range(len(series))] if is_grouped else ["0.7"]
+    thickness = 0.8 / len(series)
     with _style("whitegrid"):
-        names = list(data[by].unique())
-        bars = len(names) * (len(series) if is_grouped else 1)
-        longest = max(map(len, [*names, *(series if is_grouped else [])]))  # beside the panels, or in the legend
-        canvas = _canvas(3.2 * len(measures) + 0.07 * longest, max(1.6, 0.8 + 0.22 * bars))
+        longest = max(map(len, [*names, *series]))  # beside the panels, or in the legend
+        width = 3.2 * len(measures) + 0.07 * (longest + max(map(len, names)) * is_grouped)
+        canvas = _canvas(width, max(1.6, 0.8 + 0.22 * len(names) * len(series)))
+        canvas.set_layout_engine("constrained", wspace=0.04)
         axes = canvas.subplots(1, len(measures), squeeze=False, sharey=True)[0]
         for axis, measure in zip(axes, measures, strict=True):
-            chosen = data[data["measure"] == measure]
-            legend = is_grouped and axis is axes[-1]
-            sns.barplot(chosen, x="value", y=by, order=names, ax=axis, legend=legend, **look)
-            axis.set(xlabel=measure, ylabel="")
+            for index, (one, grey) in enumerate(zip(series, greys, strict=True)):
+                places, means = [], []
+                for place, name in enumerate(names):
+                    wanted = (measure, name, one) if is_grouped else (measure, name)
+                    keys = ("measure", by, "algorithm")[: len(wanted)]
+                    values = [record["value"] for record in records if tuple(record[key] for key in keys) == wanted]
+                    if values:
+                        places.append(place + thickness * (index + 0.5) - 0.4)
+                        means.append(_mean(values))
+                        axis.plot(_interval(values), [places[-1]] * 2, color="0.25", linewidth=1.8, zorder=3)
+                axis.barh(places, means, height=thickness, color=grey, edgecolor="white", label=one, zorder=2)
+            axis.set(xlabel=measure, ylim=(len(names) - 0.5, -0.5))
+            axis.set_yticks(range(len(names)), names)  # a name is where its bars are, whichever of them are missing
+            axis.grid(visible=False, axis="y")
         texts = axes[0].get_yticklabels()
         if is_grouped:
-            sns.move_legend(axes[-1], "upper left", bbox_to_anchor=(1.02, 1), title=None, frameon=False)
-            texts += axes[-1].get_legend().get_texts()
-        for text in texts:  # the label of a variant may contain a dollar sign
-            text.set_parse_math(False)
+            handles, labels = axes[-1].get_legend_handles_labels()
+            texts += canvas.legend(handles, labels, loc="outside right upper", frameon=False).get_texts()
+        without_mathematics(texts)
+        for axis in axes:
+            thin_numbers(canvas, [axis])
         return canvas
 
 
@@ -187,14 +210,9 @@ def _canvas(width: float, height: float) -> Figure:
 
 
 def _save(canvas: Figure, path: Path) -> list[Path]:
-    canvas.tight_layout()
+    if canvas.get_layout_engine() is None:
+        canvas.tight_layout()
     files = [path.with_name(f"{path.name}.{suffix}") for suffix in FORMATS]
     for file in files:
         canvas.savefig(file, dpi=200, bbox_inches="tight")
     return files
-
-
-def plots_missing() -> str | None:
-    """None if figures can be drawn here, or how to get what is missing."""
-    found = all(importlib.util.find_spec(name) is not None for name in ("seaborn", "pandas", "matplotlib"))
-    return None if found else "they need the plots extra: ./setup.sh pip install -e '.[plots]' in the project's folder"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,6 +16,7 @@ from matplotlib.collections import LineCollection
 
 from analysis import stats
 from analysis.plots import FORMATS, Panels, draw_bars, make_bars, make_panels
+from analysis.text_fit import is_touching
 
 PANELS = ("zero", "low", "high")
 SERIES = ("krl", "rl")
@@ -126,3 +128,66 @@ def test_figures_are_saved_in_every_format(tmp_path: Path) -> None:
     assert files == [tmp_path / f"bars.{suffix}" for suffix in FORMATS]
     assert all(file.stat().st_size > 2000 for file in files)
     assert pyplot.get_fignums() == []
+
+
+def test_names_are_beside_their_bars() -> None:
+    """Also where a bar is missing: every name is at the place of its bars, and the order is that of the records."""
+    names = ["a", "b", "c"]
+    records = [
+        {"measure": measure, "algorithm": series, "backend": name, "value": 10.0 * names.index(name) + index}
+        for measure in MEASURES
+        for name in names
+        for series in SERIES
+        for index in (1, 2)
+        if (measure, name, series) != (MEASURES[0], "b", "rl")
+    ]
+    figure = make_bars(records, MEASURES, "backend")
+    labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert labels == names
+    for measure, axis in zip(MEASURES, figure.axes, strict=True):
+        places = dict(zip(labels, axis.get_yticks(), strict=True))
+        for series, container in zip(SERIES, axis.containers, strict=True):
+            there = [name for name in names if (measure, name, series) != (MEASURES[0], "b", "rl")]
+            assert [bar.get_width() for bar in container] == [10.0 * names.index(name) + 1.5 for name in there]
+            for name, bar in zip(there, container, strict=True):
+                assert abs(bar.get_y() + bar.get_height() / 2 - places[name]) < 0.4
+
+
+@pytest.mark.parametrize("count", [2, 9, 40])
+def test_labels_of_bars_never_touch(count: int) -> None:
+    """Neither the names of many variants, nor large numbers below them, nor the legend and a panel."""
+    names = [f"krl k={number}, raise_interval=1, detect_partitions=true" for number in range(count)]
+    for by, values in (("algorithm", names), ("backend", ["sim ideal", "sim radio", "mininet-wifi"])):
+        records = [
+            {"measure": m, "algorithm": a, "backend": b, "value": 123456.0 + i}
+            for m in MEASURES for a in names[:9] for b in (values if by == "backend" else ["sim"]) for i in (0, 1)
+        ]  # fmt: skip
+        figure = make_bars(records, MEASURES, by)
+        figure.draw_without_rendering()
+        assert not is_touching(figure.axes, "x")
+        assert not is_touching(figure.axes, "y")
+        right = max(axis.get_tightbbox().x1 for axis in figure.axes)
+        assert all(legend.get_window_extent().x0 >= right - 1 for legend in figure.legends)
+
+
+def test_a_papers_values_are_hollow_marks_beside_ours(values: Any) -> None:
+    """In the panel, the colour and with the marker of their line; the legend has one entry for them."""
+    paper = [{"mobility": "low", "series": "rl", "rate": 0.1, "wait": 7.0}]
+    plain, marked = make_panels(panels(values)), make_panels(replace(panels(values), paper=paper))
+    for index, (without, axis) in enumerate(zip(plain.axes, marked.axes, strict=True)):
+        hollow = [one for one in axis.lines if one.get_markerfacecolor() == "none" and len(one.get_xdata())]
+        shown = [(one.get_marker(), list(one.get_xdata()), list(one.get_ydata())) for one in hollow]
+        assert shown == ([("s", [0.1], [7.0])] if PANELS[index] == "low" else [])
+        assert numbers_of(axis) == numbers_of(without)
+    texts = [[text.get_text() for text in one.axes[-1].get_legend().get_texts()] for one in (plain, marked)]
+    assert texts == [["krl", "rl"], ["krl", "rl", "paper"]]
+
+
+def test_log_axes_of_panels_have_plain_numbers(values: Any) -> None:
+    figure = make_panels(panels(values, log_x=True, log_y=True))
+    figure.draw_without_rendering()
+    for axis in figure.axes:
+        numbers = [text.get_text() for text in [*axis.get_xticklabels(), *axis.get_yticklabels()]]
+        assert {"0.01", "0.1", "1"} <= set(numbers)
+        assert not [text for text in numbers if "^" in text]
+        assert not is_touching([axis])
