@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
@@ -14,6 +15,7 @@ from agents.registry import ALGORITHMS
 from analysis.checks import CHECKS
 from analysis.metric_names import METRICS
 from testbed.cli.main import main, parser
+from testbed.experiments.studies.open import open_study
 from testbed.experiments.variants import load_variants, name_variants
 from testbed.scenario.expect import Expect
 from testbed.scenario.links import RadioChoice
@@ -28,6 +30,10 @@ README = (PROJECT / "README.md").read_text()
 REFERENCE = (PROJECT / "docs/scenario.md").read_text()
 NEEDS_MORE = ("hwsim", "--guest", "--mininet-wifi", "ns3")
 """Words of commands that this machine may not be able to run; tests/emulation and the tests of ns3 try them."""
+
+
+OF_STUDIES = ("scenarios/studies/", "--vary")
+"""Words of commands whose results go beside the file that they name."""
 
 
 def blocks(language: str) -> list[str]:
@@ -72,7 +78,7 @@ def tried() -> list[object]:
     return [
         pytest.param(command, marks=real_time) if "loopback" in command else command
         for command in commands()[1:]  # the first is tried in full
-        if "reproduce" not in command and not any(word in command for word in NEEDS_MORE)
+        if "reproduce" not in command and not any(word in command for word in (*NEEDS_MORE, *OF_STUDIES))
     ]
 
 
@@ -137,6 +143,23 @@ def check_effect(words: list[str], printed: str) -> None:
     if "--backends" in words:
         assert re.search(r"^\| metric +\| +sim ideal \| +sim radio \| +loopback \|$", printed, re.MULTILINE)
         assert re.search(r"^\| checks +\| +ok \| +ok \| +(ok|[a-z, ]*timing inconclusive) \|$", printed, re.MULTILINE)
+
+
+def test_a_figure_for_a_paper(tmp_path, monkeypatch, capsys):
+    """The commands of that section, one after the other, on a copy of their scenarios with shorter runs."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(PROJECT / "scenarios", "scenarios")
+    for file in (Path("scenarios/studies/load-speed.yaml"), Path("scenarios/quickstart.yaml")):
+        file.write_text(re.sub(r"repeat: \d", "repeat: 2", re.sub(r"duration: \d+", "duration: 20", file.read_text())))
+    lines = [command for command in commands() if any(word in command for word in OF_STUDIES)]
+    assert [shlex.split(line)[1] for line in lines] == ["sweep", "figure", "table", "frame", "sweep"]
+    for line in lines:
+        assert main(shlex.split(line)[1:]) == 0, line
+    printed = capsys.readouterr().out
+    assert "load-speed: 63 points, 126 repetitions" in printed
+    assert sorted(path.suffix for path in Path("figures").iterdir()) == [".pdf", ".png", ".svg"]
+    assert re.search(r"^\| krlf +\|.* ± ", printed, re.MULTILINE)
+    assert len(Path("results.csv").read_text().splitlines()) == 127
 
 
 def test_your_own_algorithm(tmp_path, monkeypatch, capsys):
@@ -210,8 +233,8 @@ def test_shipped_lists_of_variants(path):
 def test_shipped_scenarios_open_with_their_question(path):
     """Question, setup and expected verdict, as comments; and the file is valid."""
     text = path.read_text()
-    assert re.match(r"# Question: .*# Setup: .*# Expected: ", text, re.DOTALL)
-    assert load(path).name
+    assert re.match(r"# Question: .*Setup: .*Expected: ", text, re.DOTALL)
+    assert open_study(path).points
 
 
 def keys(model: type[BaseModel], prefix: str = "") -> set[str]:

@@ -36,6 +36,9 @@ def add(commands: Any) -> None:
         default=(),
         help="run on the stations of a running Mininet-WiFi network: one process of each, in order",
     )
+    one.add_argument(
+        "--first", type=repetition_number, default=0, metavar="N", help="the number of the first repetition (0)"
+    )
     one.add_argument("--cli", action="store_true", help="open Mininet-WiFi's command line while the agents run")
     one.add_argument(
         "--mininet-wifi", metavar="CHECKOUT", type=Path, help="use this checkout of Mininet-WiFi, not the installed one"
@@ -45,7 +48,8 @@ def add(commands: Any) -> None:
 def execute(arguments: Namespace) -> int:
     """Carry out the command; returns the exit code."""
     from testbed.backends.base import RunOptions
-    from testbed.experiments.runner import no_report, run
+    from testbed.experiments.runner import no_report
+    from testbed.interface import run
     from testbed.progress import Progress
     from testbed.scenario.loader import load
 
@@ -53,8 +57,8 @@ def execute(arguments: Namespace) -> int:
     scenario = load(locate(arguments.scenario), overrides(arguments), print_note)
     with Progress() as progress:
         report = no_report if arguments.cli else progress  # the command line of Mininet-WiFi uses the terminal
-        options = RunOptions(arguments.pcap, arguments.cli, arguments.attach, arguments.flows)
-        result = run(scenario, arguments.out, report, options)
+        options = RunOptions(arguments.pcap, arguments.cli, arguments.attach, arguments.flows, arguments.first)
+        result = run(scenario, arguments.out, report=report, options=options)
     for line in result.summary["lost"]:
         print_note(line)
     if arguments.json:
@@ -71,6 +75,13 @@ def _name_checkout(arguments: Namespace) -> None:
         from testbed.backends.mininet_wifi.installation import name_checkout
 
         name_checkout(arguments.mininet_wifi)
+
+
+def repetition_number(text: str) -> int:
+    """A number of a repetition."""
+    if not text.isascii() or not text.isdigit() or len(text) > 5:
+        raise argparse.ArgumentTypeError(f"found {text!r}; allowed: 0 to 99999")
+    return int(text)
 
 
 def process_numbers(text: str) -> tuple[int, ...]:
