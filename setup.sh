@@ -235,6 +235,18 @@ offer_guest_packages() {
     fi
 }
 
+# The same for the browser that opens the pages of `testbed report` and `testbed view`.
+offer_browser() {
+    if command -v chromium >/dev/null 2>&1; then return; fi
+    if [ "${CI:-}" = true ] && [ "$(id -u)" = 0 ] && [ -e /etc/debian_version ]; then
+        say "installing chromium for tests of pages"
+        { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } \
+            >/dev/null || say "chromium cannot be installed; tests of pages will fail"
+    else
+        say "tests of pages will be skipped; for those: apt-get install --no-install-recommends chromium (as root)"
+    fi
+}
+
 # The same for ns-3.
 offer_ns3() {
     if [ "${CI:-}" = true ]; then
@@ -258,6 +270,7 @@ unset PYTHONHOME
 if [ "${1:-}" = test ]; then
     shift
     offer_guest_packages
+    offer_browser
     install dev '.[dev]'
     offer_ns3
     # Tests use the checkout that is named.

@@ -75,9 +75,10 @@ class Audit(Fan):
         return any(check.trace is not None for check in self._checks)
 
     def so_far(self) -> str:
-        """For a progress line: how many entries there were, and which checks have failed."""
+        """For a progress line: how many entries there were, how many nodes wait, and which checks have failed."""
         broken = [check.name for check in self._checks if check.offences]
-        return f"{self._metrics.entries} entries, {', '.join(broken) + ' FAILED' if broken else 'no offence'}"
+        verdicts = f"{', '.join(broken)} FAILED" if broken else "no offence"
+        return f"{self._metrics.entries} entries, {self._metrics.waiting} waiting, {verdicts}"
 
 
 class EventAudit(Audit):

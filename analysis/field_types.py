@@ -129,6 +129,7 @@ class EventTypes:
 
     def __init__(self, nodes: int = MANY, groups: int = MANY) -> None:
         self._node = _below(nodes, "a node")
+        self._station = _below(nodes + groups, "a node, or after them the station of a place")
         self._group = _below(groups, "a neighbourhood")
         self._special = self._special_types()
         self._node_of = {kind: self._type_of_node(kind) for kind in KINDS}
@@ -176,6 +177,8 @@ class EventTypes:
 
     def _type_of_node(self, kind: str) -> FieldType:
         """What the `node` of an event may be."""
+        if kind == "relay":  # stations of places pass on messages too
+            return self._station
         hint = _hints(kind)["node"]
         return self._node if hint is int else NOTHING if hint is type(None) else either(self._node, NOTHING)
 

@@ -101,6 +101,11 @@ class Metrics(StepListener):
         """How many entries have counted so far."""
         return len(self._waits)
 
+    @property
+    def waiting(self) -> int:
+        """How many nodes have asked and not entered yet."""
+        return len(self._requested)
+
     def evict(self, t: int, node: int) -> None:
         self._leave(t, node)
         self._freed_at = t if self._requested else None

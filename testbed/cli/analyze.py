@@ -23,7 +23,7 @@ def add(commands: Any) -> None:
 def execute(arguments: Namespace) -> int:
     """Carry out the command; returns the exit code."""
     from analysis.load import RunDirectoryError
-    from testbed.cli.report import analyze
+    from testbed.cli.run_text import analyze
 
     try:
         runs, others = _sorted_out(arguments.runs)

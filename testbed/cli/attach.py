@@ -24,7 +24,7 @@ def run_agents(scenario: str | Path, nodes: Any, devices: Any, out: str | Path =
 def _run(source: str | Path, nodes: Any, devices: Any, out: Path) -> int:
     from testbed.backends.base import RunOptions
     from testbed.cli.output import print_note
-    from testbed.cli.report import render_run
+    from testbed.cli.run_text import render_run
     from testbed.errors import InputError
     from testbed.experiments.runner import run
     from testbed.progress import Progress

@@ -27,12 +27,14 @@ from testbed.cli import (
     listing,
     mobility,
     replay,
+    report,
     reproduce,
     run,
     scaffold,
     smoke,
     sweep,
     table,
+    view,
 )
 from testbed.cli.arguments import EXIT_CODES, Parser
 from testbed.errors import MachineError, TestbedError, one_line
@@ -40,8 +42,8 @@ from testbed.extras import MissingExtra, restart_with
 from testbed.interrupts import Terminated, exit_code, terminations_raised
 
 COMMANDS = (
-    run, compare, sweep, figure, table, frame, reproduce, mobility, analyze, replay, smoke, listing, export, scaffold,
-    check, guest, clean, doctor,
+    run, compare, sweep, figure, table, frame, reproduce, mobility, analyze, report, replay, view, smoke, listing,
+    export, scaffold, check, guest, clean, doctor,
 )  # fmt: skip
 """In the order of the help. Each module has `add(commands)`, which adds its arguments and sets `execute`."""
 

@@ -64,7 +64,7 @@ def execute(arguments: Namespace) -> int:
     if arguments.json:
         print_json({"run_dir": str(result.path), **result.summary})
     else:
-        from testbed.cli.report import render_run
+        from testbed.cli.run_text import render_run
 
         print(render_run(scenario, result), end="")
     return result.exit_code

@@ -29,7 +29,7 @@ from testbed.guest.protocol import CHUNK, DATA, ERR, IN, MESSAGE, OUT, Frames, f
 
 WARM = (
     "testbed.cli.main", "testbed.scenario.loader", "testbed.backends.rules", "testbed.experiments.runner",
-    "testbed.cli.report", "testbed.backends.hwsim.backend", "testbed.backends.hwsim.medium",
+    "testbed.interface", "testbed.cli.run_text", "testbed.backends.hwsim.backend", "testbed.backends.hwsim.medium",
     "testbed.backends.hwsim.radios", "testbed.backends.hwsim.routing", "testbed.backends.hwsim.self_test",
     "testbed.backends.hwsim.transport", "testbed.backends.hwsim.netlink_control", "testbed.backends.stations.__main__",
     "testbed.backends.stations.orchestrator", "asyncio", "testbed.backends.sim.simulation",

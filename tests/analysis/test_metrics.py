@@ -324,3 +324,9 @@ def test_summarise_what_was_measured() -> None:
     assert summary["waiting_time"]["mean"] == 1.5
     assert summary["throughput"] == {"mean": pytest.approx(0.15), "ci95": pytest.approx(12.706 * 0.05)}
     assert summary["messages_per_cs_by_type"]["Token"]["mean"] == 0.5
+
+
+def test_so_far() -> None:
+    """While a run goes on: how many entries have counted, and how many nodes wait."""
+    metrics = feed(Metrics(), start(), *visit(0, 1, 2, 3), request(4, 1), request(5, 2))
+    assert (metrics.entries, metrics.waiting) == (1, 2)

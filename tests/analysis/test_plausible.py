@@ -13,7 +13,7 @@ import pytest
 
 from agents.contract import Needs, Shares
 from analysis.events import KINDS
-from analysis.field_types import ANYTHING, FAULTS, NEEDS, SHARES, EventTypes
+from analysis.field_types import ANYTHING, FAULTS, NEEDS, SHARES, EventTypes, Implausible
 from analysis.listener import Listener
 from analysis.load import RunDirectoryError, audit_log, load_run, replay
 from testbed.cli.main import main
@@ -583,3 +583,22 @@ def test_every_field_has_a_type() -> None:
         if kind != "start":
             method = getattr(Listener, "returned" if kind == "return" else kind)
             assert list(inspect.signature(method).parameters)[3:] == list(names)
+
+
+def test_the_station_of_a_place_relays() -> None:
+    """Its number comes after those of the nodes; a number after the last place's is nobody's."""
+    types = EventTypes(nodes=6, groups=1)
+    event = {
+        "t": 1,
+        "node": 6,
+        "kind": "relay",
+        "source": 0,
+        "target": 1,
+        "id": 1,
+        "type": "Ask",
+        "words": 1,
+        "added_words": 0,
+    }
+    assert types.values(event)
+    with pytest.raises(Implausible, match="node is 7"):
+        types.values({**event, "node": 7})
