@@ -240,8 +240,10 @@ offer_browser() {
     if command -v chromium >/dev/null 2>&1; then return; fi
     if [ "${CI:-}" = true ] && [ "$(id -u)" = 0 ] && [ -e /etc/debian_version ]; then
         say "installing chromium for tests of pages"
-        { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } \
-            >/dev/null || say "chromium cannot be installed; tests of pages will fail"
+        # Without a font it could write nothing.
+        { apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+            apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; } >/dev/null ||
+            say "chromium cannot be installed; tests of pages will fail"
     else
         say "tests of pages will be skipped; for those: apt-get install --no-install-recommends chromium (as root)"
     fi

@@ -21,9 +21,12 @@ def cannot(reason: str) -> None:
     pytest.skip(reason)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """One Chromium for all tests of a worker; the tests are in the group `browser`, so that there is only one."""
+    """One Chromium for the tests of a file; they are in the group `browser`, so that there is only one at a time.
+
+    It ends with the file: until then Playwright's event loop runs in this process, and no other test can have its own.
+    """
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
