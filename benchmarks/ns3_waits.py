@@ -3,7 +3,7 @@
 Seven mobile nodes run RL on `sim` with radio links and on `ns3`, at several rates and time units. In ns-3 the way of
 every unicast that arrives is taken apart by ns-3's own traces (ns3_probe.cc):
 
-- queue: until it is at the head of its radio's queue, and the part of it behind frames that nobody acknowledges;
+- queue: until it is at the head of its radio's queue, and the part of it behind frames that get no acknowledgement;
 - access: from there until it is sent for the first time, when the channel is free and the backoff is over;
 - repeats: from the first to the last time it is sent;
 - air: the frame itself, and its acknowledgement.
@@ -198,7 +198,7 @@ def taken_apart(frames: list[Frame]) -> dict[str, float]:
     begun = sorted((t, frame.station) for frame in frames if frame.attempts for t in {frame.first, frame.last})
     for _, queue in groupby(sorted(frames), key=lambda frame: frame.station):
         free_at = 0  # when the frame before left the queue
-        failed: list[tuple[int, int]] = []  # the times that frames were at the head which nobody acknowledged
+        failed: list[tuple[int, int]] = []  # the times that frames without an acknowledgement were at the head
         for frame in sorted((one for one in queue if one.attempts and one.end >= 0), key=lambda one: one.first):
             head, free_at = max(frame.queued, free_at), frame.end
             unicasts += frame.is_unicast

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from testbed.errors import one_line
 
 EXIT_CODES = """\
-exit codes: 0 all well; 1 a check or an expectation failed; 2 the input is wrong; 3 the backend cannot run here;
+exit codes: 0 all well; 1 a check or an expectation failed; 2 the input is wrong; 3 this machine lacks what it needs;
 4 the run shows nothing, such as one that was too late for real time; 130 interrupted"""
 
 

@@ -586,7 +586,7 @@ def test_every_field_has_a_type() -> None:
 
 
 def test_the_station_of_a_place_relays() -> None:
-    """Its number comes after those of the nodes; a number after the last place's is nobody's."""
+    """Its number comes after those of the nodes; a number after that of the last place is refused."""
     types = EventTypes(nodes=6, groups=1)
     event = {
         "t": 1,

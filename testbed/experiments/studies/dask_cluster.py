@@ -96,15 +96,15 @@ def _local_cluster(workers: int) -> Iterator[str]:
 def _connected(address: str) -> Iterator[Client]:
     from distributed import Client
 
-    nobody = f"{address}: no Dask scheduler answers there; start one with: dask scheduler --host HOST --port 8786"
+    no_answer = f"{address}: no Dask scheduler answers there; start one with: dask scheduler --host HOST --port 8786"
     with ThreadPoolExecutor(1) as thread:  # a notebook has an event loop of its own in this one
         is_there = thread.submit(asyncio.run, _answers(address)).result()
     if not is_there:
-        raise BackendError(nobody)
+        raise BackendError(no_answer)
     try:
         client = Client(address, timeout=CONNECT_S, set_as_default=False, name="testbed")
     except OSError:
-        raise BackendError(nobody) from None
+        raise BackendError(no_answer) from None
     try:
         yield client
     finally:

@@ -24,7 +24,6 @@ ARRIVED, RETURNED, LOST, UNDECIDED = range(4)
 """What became of a message; undecided, if the log does not say."""
 WAITING, INSIDE, CRASHED, CUT_OFF = range(4)
 """What an interval of a node is."""
-ONE_END, BOTH_ENDS = 1, 2
 
 
 class Happenings(Listener):

@@ -344,9 +344,9 @@ def test_a_scheduler_without_workers_and_one_that_is_not_there(own: DaskCluster,
     file = study(tmp_path, BASE)
     with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts connections and says nothing
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
-        with started(file, "--scheduler", address) as nobody, started(file, "--scheduler", own.address) as alone:
-            errors, lonely = nobody.communicate(timeout=60)[1], alone.communicate(timeout=60)[1]
-    assert (nobody.returncode, alone.returncode) == (3, 3)
+        with started(file, "--scheduler", address) as unanswered, started(file, "--scheduler", own.address) as alone:
+            errors, lonely = unanswered.communicate(timeout=60)[1], alone.communicate(timeout=60)[1]
+    assert (unanswered.returncode, alone.returncode) == (3, 3)
     assert is_one_line(errors)
     assert errors.startswith(f"testbed: {address}: no Dask scheduler answers there; start one with: dask scheduler")
     assert last_line(lonely).endswith(f"the scheduler has no worker; start one with: dask worker {own.address}")
