@@ -7,7 +7,7 @@ has its data as a pandas frame. An error that a user can mend is a `testbed.erro
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,8 +26,9 @@ if TYPE_CHECKING:  # a run needs none of these, and starts sooner without them
     from analysis.open_run import OpenRun
     from testbed.experiments.compare import Comparison
     from testbed.experiments.compare_backends import BackendComparison, Subject
+    from testbed.experiments.reproduce.reproduction import Reproduction
     from testbed.experiments.studies.pool import Pool
-    from testbed.experiments.studies.study import Study
+    from testbed.experiments.studies.study import Study, StudyPoint
     from testbed.experiments.studies.study_result import StudyResult
     from testbed.experiments.variants import Variant
 
@@ -88,11 +89,16 @@ def sweep(
     repeat: int | Mapping[str, Any] | None = None,
     store: Path | str | None = None,
     pool: Pool | None = None,
+    retry: bool = False,
+    fresh: bool = False,
+    on_point: Callable[[StudyPoint, list[dict[str, Any]]], None] = lambda point, outcomes: None,
     report: Report = no_report,
 ) -> StudyResult:
     """Run a study, or a scenario along axes: what is missing in its store.
 
     The store is beside the file of the study. A study that is in no file has one only if `store` says where.
+    What ended with an error runs again if `retry`, and what runs in real time if `fresh`. `on_point` is called when a
+    point is finished, with the outcomes of its repetitions.
     """
     from testbed.experiments.studies.open import kept_in
     from testbed.experiments.studies.pool import LocalPool
@@ -101,16 +107,41 @@ def sweep(
     from testbed.experiments.studies.sweep import Sweep
 
     made, place = _study(study, None if store is None else Path(store))
-    grid = {**made.grid, **{key: list(values) for key, values in (vary or {}).items()}}
-    made = replace(made, grid=grid, variants=[*made.variants, *_variants(algorithms)])
-    made = replace(made, backends=list(backends) or made.backends)
+    changes: dict[str, Any] = {}
+    if vary:
+        changes["grid"] = {**made.grid, **{key: list(values) for key, values in vary.items()}}
+    if algorithms:
+        changes["variants"] = [*made.variants, *_variants(algorithms)]
+    if backends:
+        changes["backends"] = list(backends)
     if repeat is not None:
         wanted = dict(repeat) if isinstance(repeat, Mapping) else repeat
-        made = replace(made, repeat=Repeat.read(Document("sweep", {"repeat": wanted}), wanted))
+        changes["repeat"] = Repeat.read(Document("sweep", {"repeat": wanted}), wanted)
+    if changes:  # else its points, if they have been checked, are not checked again
+        made = replace(made, **changes)
     with kept_in(place) as kept:
-        one = Sweep(made, kept, pool or LocalPool())
+        one = Sweep(made, kept, pool or LocalPool(), on_point)
+        one.forget(errors=retry, real_time=fresh)
         one.run(report)
         return StudyResult(one.results(), place)
+
+
+def reproduce(
+    paper: str,
+    *,
+    quick: bool = False,
+    out: Path | str | None = None,
+    store: Path | str | None = None,
+    report: Report = no_report,
+) -> Reproduction:
+    """Run a paper's experiments (`rl`, `krl`, `bv`, `hk` or `klme`), with the paper's values beside ours."""
+    from testbed.experiments.reproduce import PAPERS
+    from testbed.experiments.reproduce import reproduce as reproduce_paper
+
+    if paper not in PAPERS:
+        raise InputError(f"reproduce: found {paper!r}; allowed: {', '.join(PAPERS)}")
+    runs = Path(out or RUNS)
+    return reproduce_paper(paper, quick, runs, report, runs / "store" if store is None else Path(store))
 
 
 def open_study(path: Path | str, store: Path | str | None = None) -> StudyResult:

@@ -63,12 +63,6 @@ def add_store(one: argparse.ArgumentParser) -> None:
     one.add_argument("--store", type=Path, metavar="DIR", help="where results are kept and taken from (OUT/store)")
 
 
-def store_of(arguments: argparse.Namespace) -> Path:
-    """The store of a command with the two options above."""
-    store: Path | None = arguments.store
-    return arguments.out / "store" if store is None else store
-
-
 def add_json(one: argparse.ArgumentParser) -> None:
     """Add the option for JSON instead of text."""
     one.add_argument("--json", action="store_true", help="print one JSON document instead of text")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from testbed.cli.arguments import add_command, add_json, add_out, add_store, store_of
+from testbed.cli.arguments import add_command, add_json, add_out, add_store
 from testbed.cli.output import print_json
 
 
@@ -22,11 +22,12 @@ def add(commands: Any) -> None:
 
 def execute(arguments: Namespace) -> int:
     """Carry out the command; returns the exit code."""
-    from testbed.experiments.reproduce import reproduce
+    from testbed.interface import reproduce
     from testbed.progress import Progress
 
     with Progress() as progress:
-        reproduction = reproduce(arguments.paper, arguments.quick, arguments.out, progress, store_of(arguments))
+        kept = {"out": arguments.out, "store": arguments.store}
+        reproduction = reproduce(arguments.paper, quick=arguments.quick, **kept, report=progress)
     if arguments.json:
         print_json(reproduction.as_dict())
     else:

@@ -48,11 +48,16 @@ def execute(arguments: Namespace) -> int:
     place = arguments.store or default_store(path)
     only_looks = arguments.status or arguments.dry_run
     store = Store(None) if only_looks and not place.exists() else opened_store(place, create=not only_looks)
-    with store as kept, _pool(arguments) as pool:
-        sweep = Sweep(study, kept, pool, _line)
-        if arguments.status:
-            return _show_status(sweep, arguments)
-        return _show_dry_run(sweep, arguments) if arguments.dry_run else _run(sweep, arguments)
+    with _pool(arguments) as pool:
+        with store as kept:
+            sweep = Sweep(study, kept, pool)
+            if arguments.status:
+                return _show_status(sweep, arguments)
+            if arguments.dry_run:
+                return _show_dry_run(sweep, arguments)
+            if not arguments.json:
+                print_note(_counts(study, sweep.status()))
+        return _run(study, place, pool, arguments)
 
 
 def worker_count(text: str) -> int:
@@ -77,25 +82,24 @@ def _pool(arguments: Namespace) -> Iterator[Pool]:
         yield pool
 
 
-def _run(sweep: Sweep, arguments: Namespace) -> int:
-    from testbed.experiments.studies.sweep import exit_code, failures
+def _run(study: Study, place: Path, pool: Pool, arguments: Namespace) -> int:
+    from testbed.experiments.studies.open import opened_store
+    from testbed.experiments.studies.sweep import Sweep, exit_code
+    from testbed.interface import sweep
     from testbed.progress import Progress
 
-    forgotten = sweep.forget(errors=arguments.retry, real_time=arguments.fresh)
-    status = sweep.status()
-    if not arguments.json:
-        print_note(f"{_counts(sweep.study, status)}{f'; {forgotten} to run again' if forgotten else ''}")
+    again = {"retry": arguments.retry, "fresh": arguments.fresh}
     with Progress() as progress:
-        sweep.run(progress)
-    results = sweep.results()
-    code = exit_code(results)
+        result = sweep(study, store=place, pool=pool, **again, on_point=_line, report=progress)
+    code = exit_code(result.results)
     if arguments.json:
-        print_json({**_status_document(sweep), "exit": code})
+        with opened_store(place) as kept:
+            print_json({**_status_document(Sweep(study, kept, pool)), "exit": code})
         return code
-    for line in [*failures(results), *results.notes]:
+    for line in result.failures:
         print(line)
-    print(f"{sweep.study.name}: {len(sweep.study.points)} points, {len(results.rows)} repetitions")
-    print(f"store: {sweep.store.path}")
+    print(f"{study.name}: {len(study.points)} points, {len(result.results.rows)} repetitions")
+    print(f"store: {place}")
     return code
 
 
