@@ -55,8 +55,10 @@ def execute(arguments: Namespace) -> int:
                 return _show_status(sweep, arguments)
             if arguments.dry_run:
                 return _show_dry_run(sweep, arguments)
+            forgotten = sweep.forget(errors=arguments.retry, real_time=arguments.fresh)
             if not arguments.json:
-                print_note(_counts(study, sweep.status()))
+                again = f"; {forgotten} to run again" if forgotten else ""
+                print_note(f"{_counts(study, sweep.status())}{again}")
         return _run(study, place, pool, arguments)
 
 
@@ -88,9 +90,8 @@ def _run(study: Study, place: Path, pool: Pool, arguments: Namespace) -> int:
     from testbed.interface import sweep
     from testbed.progress import Progress
 
-    again = {"retry": arguments.retry, "fresh": arguments.fresh}
     with Progress() as progress:
-        result = sweep(study, store=place, pool=pool, **again, on_point=_line, report=progress)
+        result = sweep(study, store=place, pool=pool, on_point=_line, report=progress)
     code = exit_code(result.results)
     if arguments.json:
         with opened_store(place) as kept:

@@ -149,7 +149,8 @@ def test_an_installed_algorithm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     (folder / "lab" / "inner" / "parts.py").write_text("")
     agent = folder / "lab" / "inner" / "agent.py"
     agent.write_text(agent.read_text().replace("from agents", "from lab.inner import parts\nfrom agents", 1))
-    code._imports_of.cache_clear()
+    for kept in (code._file_of, code._imports_of):  # of another test's distribution with the same name
+        kept.cache_clear()
     ALGORITHMS["lab-agent"]
     names = closure(["lab.inner.agent"])
     assert {"lab", "lab.inner", "lab.inner.agent", "lab.inner.parts", "agents.contract"} <= names.keys()
