@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from analysis.batched import SENT, Move, MoveListener
 from analysis.check import PERMISSIONS, Check
+from analysis.counted import counted
 from analysis.events import Start
 from analysis.meanings import MEANINGS
 from analysis.neighbourhoods import Whereabouts
@@ -27,7 +28,8 @@ class Amount(NamedTuple):
 
     def __str__(self) -> str:
         """In words; where both are the same number, one is enough."""
-        return f"{self.units} units" if self.units == self.tokens else f"{self.units} units and {self.tokens} tokens"
+        units = counted(self.units, "unit")
+        return units if self.units == self.tokens else f"{units} and {counted(self.tokens, 'token')}"
 
 
 NOTHING = Amount(0, 0)
@@ -69,7 +71,7 @@ class Conservation(MoveListener, Check):
         at_places = Amount(sum(self.kept), sum(map(bool, self.kept)))
         self.total = Amount(sum(start.units), sum(start.tokens)).plus(at_places)
         if self.total.units != start.capacity:
-            self.offend(0, None, f"{self.total.units} units at the start, not {start.capacity}")
+            self.offend(0, None, f"{counted(self.total.units, 'unit')} at the start, not {start.capacity}")
 
     def take_moves(self, moves: Iterable[Move]) -> None:
         held_units, held_tokens, in_transit = self.held_units, self.held_tokens, self.in_transit
@@ -165,7 +167,8 @@ class Conservation(MoveListener, Check):
     ) -> None:
         self.whereabouts.move(node, group)
         if units != (self.kept[group] if units else 0):
-            self.offend(t, node, f"node {node} takes {units} units from place {group}, which has {self.kept[group]}")
+            what = f"node {node} takes {counted(units, 'unit')} from place {group}"
+            self.offend(t, node, f"{what}, which has {self.kept[group]}")
         self._take_up(node, group, units, tokens)
 
     def deposit(self, t: int, node: int, group: int, units: int, tokens: int, fields: Any) -> None:
@@ -208,7 +211,9 @@ class Conservation(MoveListener, Check):
                 del self.sent_in[key]
                 self.replaced.add(key)
         if units != self.whereabouts.places[group]:
-            self.offend(t, node, f"node {node} makes a token of {units} units anew for neighbourhood {group}")
+            self.offend(
+                t, node, f"node {node} makes a token of {counted(units, 'unit')} anew for neighbourhood {group}"
+            )
         self.held_units[node] += units
         self.held_tokens[node] += tokens
         self.lost_amount = self.lost_amount.plus(Amount(-units, -tokens))
@@ -226,9 +231,9 @@ class Conservation(MoveListener, Check):
         moving = Amount(*map(sum, zip(NOTHING, *self.in_transit.values(), strict=True)))
         are_apart = any(one.units != one.tokens for one in (total, lost, moving))
         in_words = str if are_apart else lambda amount: str(amount.units)
-        kept = f"{total.units - lost.units} of {total.units} units kept"
+        kept = f"{total.units - lost.units} of {counted(total.units, 'unit')} kept"
         if are_apart:
-            kept += f", {total.tokens - lost.tokens} of {total.tokens} tokens"
+            kept += f", {total.tokens - lost.tokens} of {counted(total.tokens, 'token')}"
         kept += f", {in_words(moving)} of them on the way at the end" if moving != NOTHING else ""
         kept += f", {self.made_anew} lost and made anew" if self.made_anew else ""
         how = "to injected faults" if not self.taken_along else "to faults and to nodes that left"

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from analysis.counted import counted
 from analysis.events import KINDS, LEVELS, SESSION, Start, supports
 from analysis.field_types import Implausible, shown
 from analysis.listener import Listener
@@ -199,7 +200,7 @@ def check_start(t: int, start: Start) -> None:
             raise Implausible(f"groups has {group}, and there are {places} neighbourhoods")
     for kept, units in zip(start.kept, start.places, strict=True):
         if kept not in (0, units):
-            raise Implausible(f"kept has {kept}, and the neighbourhood has {units} units")
+            raise Implausible(f"kept has {kept}, and the neighbourhood has {counted(units, 'unit')}")
     if places and sum(start.places) != start.capacity:
         raise Implausible(f"capacity is {start.capacity}, and places sum up to {sum(start.places)}")
     _check_links(start.links, nodes)

@@ -8,6 +8,7 @@ from typing import Any
 
 from analysis.batched import ENTERED, REQUESTED, Step, StepListener
 from analysis.check import Check
+from analysis.counted import counted
 from analysis.events import Start
 from analysis.neighbourhoods import Whereabouts
 
@@ -100,7 +101,7 @@ class Safety(StepListener, Check):
     def free(self, t: int, node: int, group: int, free: int, units: int) -> None:
         share = self.whereabouts.places[group]
         if not 0 <= free <= share or units != share:
-            what = f"the token of node {node} has {units} units, {free} of them free"
+            what = f"the token of node {node} has {counted(units, 'unit')}, {free} of them free"
             self.offend(t, node, f"{what}; neighbourhood {group} has {share}")
 
     def join(

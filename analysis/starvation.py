@@ -10,6 +10,7 @@ from agents.contract import TICKS
 from analysis.batched import ENTERED, REQUESTED, Step, StepListener
 from analysis.check import PERMISSIONS
 from analysis.conservation import Amount
+from analysis.counted import counted
 from analysis.events import Start
 from analysis.neighbourhoods import Whereabouts
 from analysis.world import WorldCheck
@@ -200,7 +201,7 @@ class Starvation(StepListener, WorldCheck):
         excuse = self._excuse_of(one)
         if excuse is None:
             what = f"node {one.node} still waits since t={one.since / TICKS:g}"
-            why = f"its component of {one.component} holds {one.holds.units} units"
+            why = f"its component of {one.component} holds {counted(one.holds.units, 'unit')}"
             if self.dropped:
                 why += f", and one was {self.dropped_at}"
             if self.shares_permissions:

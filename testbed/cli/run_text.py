@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.check import FAILED, INCONCLUSIVE, NOT_APPLICABLE, NOT_CHECKED
+from analysis.counted import counted
 from analysis.load import Run, load_run
 from analysis.tables import metrics_table, runs_table
 from analysis.timing import Timing
@@ -20,11 +21,12 @@ def render_run(scenario: Scenario, result: Result) -> str:
     """Verdicts, the table, and where the run directory is."""
     summary = result.summary
     agent = scenario.algorithm.agent
-    count = f"{len(summary['repetitions'])} of {scenario.repeat}" if summary["lost"] else f"{scenario.repeat}"
+    repetitions = counted(scenario.repeat, "repetition")
+    count = f"{len(summary['repetitions'])} of {repetitions}" if summary["lost"] else repetitions
     length = f"{scenario.duration:g} time units" if scenario.duration is not None else f"{scenario.entries} entries"
     lines = [
         f"{scenario.name}: {scenario.algorithm.name} ({agent.summary})",
-        f"{scenario.nodes} nodes, {length}, {count} repetitions, backend {scenario.backend}",
+        f"{scenario.nodes} nodes, {length}, {count}, backend {scenario.backend}",
         "",
         render_verdicts(summary["checks"]),
         metrics_table(summary["metrics"]).render("md"),

@@ -17,6 +17,7 @@ from agents.codec import MAX_BITS, MAX_ITEMS
 from agents.contract import TICKS, Agent, Shares
 from agents.message import Message, tokens_of
 from agents.outputs import BROADCAST, CANCEL_TIMER, DEPOSIT, READY_TO_LEAVE, REGENERATE, SEND, SET_TIMER, Op
+from analysis.counted import counted
 from testbed.durations import MAX_UNITS
 from testbed.errors import TestbedError
 
@@ -250,6 +251,6 @@ def held(agent: Agent, node: int, *, t: int = 0, event: str = "") -> tuple[int, 
         why = f"it says that it holds {shown(units)} units and {shown(tokens)} tokens; both are whole numbers from 0"
         raise AgentError(why, node=node, t=t, event=event)
     if (units or tokens) and agent.shares is Shares.PERMISSIONS:
-        why = f"it says that it holds {units} units, and the algorithm declares that it shares permissions"
+        why = f"it says that it holds {counted(units, 'unit')}, and the algorithm declares that it shares permissions"
         raise AgentError(why, node=node, t=t, event=event)
     return units, tokens

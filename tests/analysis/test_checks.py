@@ -65,7 +65,7 @@ def test_remarks_of_good_history() -> None:
     """A check that passes says what it saw."""
     assert {check.name: judge(check, *GOOD).detail for check in CHECKS} == {
         "safety": "at most 1 of 1 in use",
-        "conservation": "1 of 1 units kept",
+        "conservation": "1 of 1 unit kept",
         "starvation": "every request served",
         "progress": "",
         "order": "",
@@ -212,13 +212,13 @@ def test_safety_after_crash_and_evict() -> None:
 @pytest.mark.parametrize(
     ("history", "first"),
     [
-        pytest.param([send(1, 0, 1, 1), send(2, 0, 1, 2)], ["t=2:", "node 0 sends 1 units to 1"], id="sent twice"),
-        pytest.param([send(1, 2, 1, 1)], ["t=1:", "node 2 sends 1 units to 1 and holds 0"], id="sent, not held"),
+        pytest.param([send(1, 0, 1, 1), send(2, 0, 1, 2)], ["t=2:", "node 0 sends 1 unit to 1"], id="sent twice"),
+        pytest.param([send(1, 2, 1, 1)], ["t=1:", "node 2 sends 1 unit to 1 and holds 0"], id="sent, not held"),
         pytest.param([send(1, 0, 1, 1, units=2)], ["t=1:", "node 0 sends 2 ", "holds 1"], id="more than held"),
         pytest.param(
             [send(1, 0, 1, 1), recv(2, 1, 0, 1), recv(3, 1, 0, 1)], ["t=3:", "node 1 receives"], id="received twice"
         ),
-        pytest.param([recv(2, 1, 0, 1)], ["t=2:", "node 1 receives 1 units", "carries 0"], id="never sent"),
+        pytest.param([recv(2, 1, 0, 1)], ["t=2:", "node 1 receives 1 unit", "carries 0"], id="never sent"),
         pytest.param(
             [send(1, 0, 1, 1, units=0), recv(2, 1, 0, 1)], ["t=2:", "node 1 ", "carries 0"], id="grown in transit"
         ),
@@ -229,7 +229,7 @@ def test_safety_after_crash_and_evict() -> None:
         ),
         pytest.param([lost(2, 0, 1, 1)], ["t=2:", "message 1 of node 0"], id="lost, never sent"),
         pytest.param(
-            [send(1, 0, 2, 1), lost(1, 0, 2, 1, why="no link")], ["t=1:", "node 0 loses 1 units to 2"], id="no link"
+            [send(1, 0, 2, 1), lost(1, 0, 2, 1, why="no link")], ["t=1:", "node 0 loses 1 unit to 2"], id="no link"
         ),
         pytest.param([("crash", 2, 0, 0)], ["t=2:", "node 0 crashes with 0 units", "holds 1"], id="crash hides units"),
         pytest.param([stop(9, 0, 0, 0)], ["t=9:", "node 0 says it holds 0", "holds 1"], id="holds more than it says"),
@@ -245,11 +245,11 @@ def test_conservation_fails(history: list[Event], first: list[str]) -> None:
 @pytest.mark.parametrize(
     ("event", "text"),
     [
-        (miscount(3, 0, 1, 0), "t=3: node 0 loses 1 units in on_release(): it now holds 0 units"),
+        (miscount(3, 0, 1, 0), "t=3: node 0 loses 1 unit in on_release(): it now holds 0 units"),
         (miscount(3, 1, 0, 2), "t=3: node 1 makes 2 units in on_release(): it now holds 2 units"),
         (
             ("miscount", 3, 0, 1, 1, 1, 0, "on_timer('x')"),
-            "t=3: node 0 loses 0 units and 1 tokens in on_timer('x'): it now holds 1 units and 0 tokens",
+            "t=3: node 0 loses 0 units and 1 token in on_timer('x'): it now holds 1 unit and 0 tokens",
         ),
     ],
 )
@@ -270,7 +270,7 @@ def test_a_unit_that_was_sent_and_not_held_is_told_once() -> None:
     verdict = judge(Conservation, start(), send(1, 2, 1, 1), miscount(1, 2, -1, 0))
     assert (verdict.detail, verdict.offenders[0]) == (
         "1 offence",
-        "t=1: node 2 sends 1 units to 1 and holds 0 units (Token 1)",
+        "t=1: node 2 sends 1 unit to 1 and holds 0 units (Token 1)",
     )
 
 
@@ -282,7 +282,7 @@ def test_conservation_of_the_start() -> None:
 def test_conservation_in_transit_at_the_end() -> None:
     """A unit that is in transit when the run ends is not lost."""
     verdict = judge(Conservation, start(), send(8, 0, 1, 1), stop(9, 0, 0, 0))
-    assert (verdict.verdict, verdict.detail) == (OK, "1 of 1 units kept, 1 of them on the way at the end")
+    assert (verdict.verdict, verdict.detail) == (OK, "1 of 1 unit kept, 1 of them on the way at the end")
 
 
 def test_conservation_of_returned_units() -> None:
@@ -302,7 +302,7 @@ def test_what_a_crashed_receiver_had_is_not_lost_twice() -> None:
     """The sender cannot know that the unit arrived and reports it lost; it was lost with the receiver's crash."""
     history = [start(), send(1, 0, 1, 1), recv(2, 1, 0, 1), ("crash", 3, 1, 1), lost(5, 0, 1, 1, why="crash")]
     verdict = judge(Conservation, *history, stop(9, 0, 0, 0))
-    assert (verdict.verdict, verdict.detail) == (OK, "0 of 1 units kept, 1 lost to injected faults")
+    assert (verdict.verdict, verdict.detail) == (OK, "0 of 1 unit kept, 1 lost to injected faults")
     assert judge(Conservation, *history[:3], lost(5, 0, 1, 1, why="crash"), stop(9, 0, 1, 0)).verdict == FAILED
 
 
@@ -335,37 +335,37 @@ EMPTY_TOKEN = moved("send", 1, 0, 1, 1, units=0, tokens=1)
     [
         pytest.param(
             [EMPTY_TOKEN, moved("send", 2, 0, 2, 1, units=0, tokens=1)],
-            ["t=2:", "node 0 sends 0 units and 1 tokens to 2 and holds 2 units and 0 tokens"],
+            ["t=2:", "node 0 sends 0 units and 1 token to 2 and holds 2 units and 0 tokens"],
             id="doubled",
         ),
         pytest.param(
             [EMPTY_TOKEN, stop_apart(9, [2, 0, 0], [1, 0, 0])],
-            ["t=9:", "node 0 says it holds 2 units and 1 tokens"],
+            ["t=9:", "node 0 says it holds 2 units and 1 token"],
             id="kept though sent",
         ),
         pytest.param(
             [EMPTY_TOKEN, moved("recv", 2, 1, 0, 1, units=0, tokens=1), stop_apart(9, [2, 0, 0], [0, 0, 0])],
-            ["t=9:", "node 1 says it holds 0 units; by its messages it holds 0 units and 1 tokens"],
+            ["t=9:", "node 1 says it holds 0 units; by its messages it holds 0 units and 1 token"],
             id="lost by its receiver",
         ),
         pytest.param(
             [EMPTY_TOKEN, moved("recv", 2, 1, 0, 1, units=1, tokens=1)],
-            ["t=2:", "node 1 receives 1 units of message 1", "which carries 0 units and 1 tokens"],
+            ["t=2:", "node 1 receives 1 unit of message 1", "which carries 0 units and 1 token"],
             id="a unit made in transit",
         ),
         pytest.param(
             [EMPTY_TOKEN, moved("return", 2, 0, 1, 1, units=1, tokens=1)],
-            ["t=2:", "node 0 gets back 1 units"],
+            ["t=2:", "node 0 gets back 1 unit"],
             id="a unit made on the way back",
         ),
         pytest.param(
             [moved("send", 1, 0, 1, 1, units=1, tokens=0), moved("recv", 2, 1, 0, 1, units=0, tokens=1)],
-            ["t=2:", "node 1 receives 0 units and 1 tokens", "which carries 1 units and 0 tokens"],
+            ["t=2:", "node 1 receives 0 units and 1 token", "which carries 1 unit and 0 tokens"],
             id="a unit that became a token",
         ),
         pytest.param(
             [EMPTY_TOKEN, moved("lost", 1, 0, 1, 1, units=0, tokens=1, why="no link")],
-            ["t=1:", "node 0 loses 0 units and 1 tokens to 1: no link"],
+            ["t=1:", "node 0 loses 0 units and 1 token to 1: no link"],
             id="no link",
         ),
         pytest.param(
@@ -384,25 +384,25 @@ def test_conservation_of_tokens_fails(history: list[Event], first: list[str]) ->
 @pytest.mark.parametrize(
     ("history", "detail"),
     [
-        pytest.param([stop_apart(9, [2, 0, 0], [1, 0, 0])], "2 of 2 units kept, 1 of 1 tokens", id="at rest"),
+        pytest.param([stop_apart(9, [2, 0, 0], [1, 0, 0])], "2 of 2 units kept, 1 of 1 token", id="at rest"),
         pytest.param(
             [EMPTY_TOKEN, moved("return", 2, 0, 1, 1, units=0, tokens=1), stop_apart(9, [2, 0, 0], [1, 0, 0])],
-            "2 of 2 units kept, 1 of 1 tokens",
+            "2 of 2 units kept, 1 of 1 token",
             id="returned",
         ),
         pytest.param(
             [EMPTY_TOKEN, stop_apart(9, [2, 0, 0], [0, 0, 0])],
-            "2 of 2 units kept, 1 of 1 tokens, 0 units and 1 tokens of them on the way at the end",
+            "2 of 2 units kept, 1 of 1 token, 0 units and 1 token of them on the way at the end",
             id="in transit",
         ),
         pytest.param(
             [EMPTY_TOKEN, moved("lost", 1, 0, 1, 1, units=0, tokens=1, why="fault"), stop_apart(9, [2, 0, 0], [0] * 3)],
-            "2 of 2 units kept, 0 of 1 tokens, 0 units and 1 tokens lost to injected faults",
+            "2 of 2 units kept, 0 of 1 token, 0 units and 1 token lost to injected faults",
             id="lost to a fault",
         ),
         pytest.param(
             [("crash", 2, 0, 2, 1), stop_apart(9, [0, 0, 0], [0, 0, 0])],
-            "0 of 2 units kept, 0 of 1 tokens, 2 units and 1 tokens lost to injected faults",
+            "0 of 2 units kept, 0 of 1 token, 2 units and 1 token lost to injected faults",
             id="lost in a crash",
         ),
     ],
@@ -420,7 +420,7 @@ def test_starvation_with_units_in_the_component() -> None:
     """A node that could have been served was not."""
     unserved = pending(9, 1, since=2, alive=True, component=3, component_units=1)
     verdict = judge(Starvation, start(), request(2, 1), unserved, stop(9, 1, 0, 0))
-    assert_fails(verdict, "t=9:", "node 1 still waits since t=2;", "component of 3 holds 1 units")
+    assert_fails(verdict, "t=9:", "node 1 still waits since t=2;", "component of 3 holds 1 unit")
     assert verdict.detail == "1 offence"
 
 
@@ -661,7 +661,7 @@ def test_a_lost_token_without_units_is_named() -> None:
     end = ("stop", 9, None, "duration", [1, 0, 0], [0, 0, 0])
     verdict = judge(Conservation, first, enters, gone, end)
     assert (verdict.verdict, verdict.detail) == (
-        OK, "1 of 1 units kept, 0 of 1 tokens, 0 units and 1 tokens lost to injected faults"
+        OK, "1 of 1 unit kept, 0 of 1 token, 0 units and 1 token lost to injected faults"
     )  # fmt: skip
 
 

@@ -191,19 +191,19 @@ REPLACED = [IN_TRANSIT, left(2, 1, 0), regenerate(2.5, 0, 0, 2)]
     [
         pytest.param(
             [deposit(2, 1, 0, 2)],
-            ["t=2:", "node 1 puts 2 units and 1 tokens down at place 0; it holds 0 units, and 0 lie there"],
+            ["t=2:", "node 1 puts 2 units and 1 token down at place 0; it holds 0 units, and 0 lie there"],
             id="puts down what it does not hold",
         ),
-        pytest.param([deposit(2, 0, 0, 1)], ["t=2:", "node 0 puts 1 units down", "holds 2 units"], id="puts down less"),
+        pytest.param([deposit(2, 0, 0, 1)], ["t=2:", "node 0 puts 1 unit down", "holds 2 units"], id="puts down less"),
         pytest.param(
             [left(1, 3, 1, ready=False, units=1, tokens=1), join(2, 3, 2), moved("send", 3, 0, 3),
              moved("recv", 4, 3, 0), deposit(5, 3, 2, 2)],
-            ["t=5:", "node 3 puts 2 units and 1 tokens down at place 2", "3 lie there"],
+            ["t=5:", "node 3 puts 2 units and 1 token down at place 2", "3 lie there"],
             id="puts down where a token lies",
         ),
         pytest.param(
             [*EMPTIED, deposit(2, 0, 0, 2), left(2, 0, 0), ends(2, 0, 0, 1, 0)],
-            ["t=9:", "node 0 says it holds 2 units and 1 tokens; by its messages it holds 0 units"],
+            ["t=9:", "node 0 says it holds 2 units and 1 token; by its messages it holds 0 units"],
             id="keeps what it put down",
         ),
         pytest.param(
@@ -219,12 +219,12 @@ REPLACED = [IN_TRANSIT, left(2, 1, 0), regenerate(2.5, 0, 0, 2)]
         ),
         pytest.param(
             [deposit(2, 0, 0, 2), deposit(3, 0, 0, 2, "refused"), ends(0, 0, 0, 1, 0)],
-            ["t=9:", "node 0 says it holds 0 units; by its messages it holds 2 units and 1 tokens"],
+            ["t=9:", "node 0 says it holds 0 units; by its messages it holds 2 units and 1 token"],
             id="refused, and forgotten",
         ),
         pytest.param(
             [left(2, 0, 0, units=2, tokens=1)],
-            ["t=2:", "node 0, ready to leave, has 2 units and 1 tokens"],
+            ["t=2:", "node 0, ready to leave, has 2 units and 1 token"],
             id="ready, with the token",
         ),
         pytest.param(
@@ -239,7 +239,7 @@ REPLACED = [IN_TRANSIT, left(2, 1, 0), regenerate(2.5, 0, 0, 2)]
         ),
         pytest.param(
             [left(2, 1, 0, ready=False, units=2, tokens=1)],
-            ["t=2:", "node 1, leaving, has 2 units and 1 tokens; by its messages it holds 0 units"],
+            ["t=2:", "node 1, leaving, has 2 units and 1 token; by its messages it holds 0 units"],
             id="has what it never got",
         ),
         pytest.param(
@@ -265,7 +265,7 @@ REPLACED = [IN_TRANSIT, left(2, 1, 0), regenerate(2.5, 0, 0, 2)]
         ),
         pytest.param(
             [*LOST, regenerate(4, 0, 0, 1)],
-            ["t=4:", "node 0 makes a token of 1 units anew for neighbourhood 0"],
+            ["t=4:", "node 0 makes a token of 1 unit anew for neighbourhood 0"],
             id="made anew with fewer units",
         ),
         pytest.param(
@@ -280,7 +280,7 @@ REPLACED = [IN_TRANSIT, left(2, 1, 0), regenerate(2.5, 0, 0, 2)]
         ),
         pytest.param(
             [IN_TRANSIT, moved("lost", 3, 0, 1, "no link")],
-            ["t=3:", "node 0 loses 2 units and 1 tokens to 1: no link"],
+            ["t=3:", "node 0 loses 2 units and 1 token to 1: no link"],
             id="lost for another reason",
         ),
         pytest.param(
@@ -296,7 +296,7 @@ def test_conservation_fails(history: list[Event], first: list[str]) -> None:
 
 
 KEPT = "6 of 6 units kept, 3 of 3 tokens"
-ONE_LOST = "4 of 6 units kept, 2 of 3 tokens, 2 units and 1 tokens lost to"
+ONE_LOST = "4 of 6 units kept, 2 of 3 tokens, 2 units and 1 token lost to"
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ ONE_LOST = "4 of 6 units kept, 2 of 3 tokens, 2 units and 1 tokens lost to"
         ),
         pytest.param(
             [IN_TRANSIT, ends(0, 0, 0, 1, 0)],
-            f"{KEPT}, 2 units and 1 tokens of them on the way at the end",
+            f"{KEPT}, 2 units and 1 token of them on the way at the end",
             id="in transit",
         ),
         pytest.param(

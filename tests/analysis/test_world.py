@@ -108,8 +108,8 @@ def test_the_crash_of_a_node_that_had_waited_too_long(at: float, expected: str) 
 @pytest.mark.parametrize(
     ("at", "conserved"),
     [
-        pytest.param(17.5, "1 of 1 units kept, 1 of them on the way at the end", id="sent after the crash"),
-        pytest.param(25.5, "0 of 1 units kept, 1 lost to injected faults", id="on its way at the crash"),
+        pytest.param(17.5, "1 of 1 unit kept, 1 of them on the way at the end", id="sent after the crash"),
+        pytest.param(25.5, "0 of 1 unit kept, 1 lost to injected faults", id="on its way at the crash"),
     ],
 )
 def test_suzuki_kasami_sends_the_token_to_a_node_that_has_crashed(at: float, conserved: str) -> None:

@@ -30,7 +30,7 @@ def test_a_new_users_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     printed = capsys.readouterr().out
     assert re.search(r"^contract +ok ", printed, re.MULTILINE)
     assert re.search(r"^ideal links +FAILED ", printed, re.MULTILINE)
-    assert re.search(r"conservation: t=\S+: node \d+ loses 1 units in on_release\(\)", printed)
+    assert re.search(r"conservation: t=\S+: node \d+ loses 1 unit in on_release\(\)", printed)
     assert re.search(r"^check: mine FAILED: ideal links", printed, re.MULTILINE)
     replay = re.findall(r"^ +replay: testbed (replay .*)$", printed, re.MULTILINE)[0]
     assert main(shlex.split(replay)) == 0

@@ -162,7 +162,7 @@ def test_the_contract_is_all_that_this_step_judges() -> None:
     ("name", "words"),
     [
         ("barges-in", "safety: "),
-        ("loses-on-release", "loses 1 units in on_release()"),
+        ("loses-on-release", "loses 1 unit in on_release()"),
         ("loses-wake-up", "starvation: "),
         ("never-asks", "progress: "),
         ("lowest-first", "longer than the patience"),

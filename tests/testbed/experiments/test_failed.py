@@ -126,7 +126,7 @@ def test_an_exception_is_replayed_with_its_traceback(tmp_path: Path, capsys: pyt
 def test_the_second_run_tells_the_step(tmp_path: Path) -> None:
     """A dropped token is found by asking now and then; where every message is looked at, in its step."""
     (offence, *_) = result_of("drops", tmp_path).summary["checks"]["conservation"]["offenders"]
-    assert offence.endswith(": node 3 loses 1 units in on_release(): it now holds 0 units")
+    assert offence.endswith(": node 3 loses 1 unit in on_release(): it now holds 0 units")
 
 
 def test_a_run_with_a_whole_log_is_not_repeated(tmp_path: Path) -> None:

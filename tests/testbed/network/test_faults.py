@@ -36,7 +36,7 @@ def test_a_crashed_holder_takes_the_token_with_it():
     run = simulate(faults=[{"at": 100.0, "kind": "crash", "holder": True}], drain=50.0)
     assert run.diary.of("crash")[0]["units"] == 1
     assert run.verdicts == ALL_OK
-    assert run.details["conservation"] == "0 of 1 units kept, 1 lost to injected faults"
+    assert run.details["conservation"] == "0 of 1 unit kept, 1 lost to injected faults"
     assert "component holds no unit" in run.details["starvation"]
 
 
@@ -119,7 +119,7 @@ def test_a_lost_message_is_accounted_for():
     ]
     run = simulate(faults=[{"at": 100.0, "kind": "lose", "holder": True}], drain=20.0)
     assert [event["type"] for event in run.diary.of("lost")] == ["Token"]
-    assert run.details["conservation"] == "0 of 1 units kept, 1 lost to injected faults"
+    assert run.details["conservation"] == "0 of 1 unit kept, 1 lost to injected faults"
 
 
 def test_faults_are_logged_and_change_nothing_else():
@@ -228,7 +228,7 @@ def test_a_unit_that_a_fault_took_is_not_kept_because_its_receiver_crashes():
     run = simulate(**scenario, faults=faults)
     lost = [event for event in run.diary.of("lost") if event["units"]]
     assert [(event["type"], event["why"]) for event in lost] == [("Token", "fault")]
-    assert run.details["conservation"] == "0 of 1 units kept, 1 lost to injected faults"
+    assert run.details["conservation"] == "0 of 1 unit kept, 1 lost to injected faults"
 
 
 # -- runs that must end -----------------------------------------------------------------------------------------------

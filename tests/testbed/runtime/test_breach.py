@@ -227,7 +227,7 @@ class SayingPermissions(Saying):
         (Saying(-1), "it says that it holds -1 units and -1 tokens; both are whole numbers from 0"),
         (Saying(True), "it says that it holds True units and True tokens; both are whole numbers from 0"),
         (Saying("raises"), "its units raise ZeroDivisionError: division by zero"),
-        (SayingPermissions(1), "it says that it holds 1 units, and the algorithm declares that it shares permissions"),
+        (SayingPermissions(1), "it says that it holds 1 unit, and the algorithm declares that it shares permissions"),
     ],
 )
 def test_what_it_says_it_holds(agent: Agent, why: str) -> None:

@@ -73,14 +73,14 @@ def step_by_step(agent: type[Agent]) -> tuple[str, list[dict[str, Any]]]:
 def test_a_token_that_is_dropped_is_told_with_its_step() -> None:
     """The time, the node and the event."""
     offence, exits = step_by_step(Drops)
-    assert offence == f"t={exits[1]['t']:g}: node 3 loses 1 units in on_release(): it now holds 0 units"
+    assert offence == f"t={exits[1]['t']:g}: node 3 loses 1 unit in on_release(): it now holds 0 units"
 
 
 def test_a_token_that_is_made_is_told_with_its_step() -> None:
     """In the step in which the other was sent away."""
     offence, _ = step_by_step(Copies)
-    assert ": node 3 makes 1 units in on_" in offence
-    assert offence.endswith(": it now holds 1 units")
+    assert ": node 3 makes 1 unit in on_" in offence
+    assert offence.endswith(": it now holds 1 unit")
 
 
 @pytest.mark.parametrize("agent", [Drops, Copies, Boasts, Hides])
@@ -105,7 +105,7 @@ def test_a_node_that_restarts_holds_nothing(trace: str) -> None:
     faults = [{"at": 50.0, "kind": "crash", "node": 5}, {"at": 60.0, "kind": "restart", "node": 5}]
     verdict = conservation(Again, faults=faults, trace=trace)
     assert verdict["verdict"] == "failed"
-    assert verdict["offenders"][0].startswith("t=60: node 5 makes 1 units in ")
+    assert verdict["offenders"][0].startswith("t=60: node 5 makes 1 unit in ")
 
 
 def test_a_holder_that_crashes_and_comes_back() -> None:

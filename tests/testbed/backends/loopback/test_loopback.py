@@ -108,7 +108,7 @@ def test_the_holder_crashes(tmp_path):
     (fault,) = events(result.path, "fault")
     assert (crash["node"], crash["units"]) == (fault["node"], 1)
     assert verdicts(result) == ALL_OK
-    assert result.summary["checks"]["conservation"]["detail"] == "0 of 1 units kept, 1 lost to injected faults"
+    assert result.summary["checks"]["conservation"]["detail"] == "0 of 1 unit kept, 1 lost to injected faults"
     assert stop(result)["units"] == [0, 0, 0, 0]
 
 

@@ -342,14 +342,14 @@ def test_a_token_goes_round_without_units():
     assert run.verdicts == ALL_OK
     carried = [(event["units"], event["tokens"]) for event in run.diary.of("send")]
     assert set(carried) == {(0, 1), (2, 1), (1, 1)}, "none, then what node 0 gives back, then what node 2 leaves"
-    assert "1 of 1 tokens" in run.details["conservation"]
+    assert "1 of 1 token" in run.details["conservation"]
 
 
 def test_a_doubled_token_that_carries_nothing_fails_conservation():
     """No unit is made, but two nodes may take units at the same time."""
     run = ring(agent=DoubledToken)
     assert run.verdicts["conservation"] == "failed"
-    assert "sends 0 units and 1 tokens" in run.audit.verdicts()["conservation"]["offenders"][0]
+    assert "sends 0 units and 1 token" in run.audit.verdicts()["conservation"]["offenders"][0]
 
 
 def test_a_token_without_units_can_be_lost():
@@ -357,7 +357,7 @@ def test_a_token_without_units_can_be_lost():
     run = ring({"at": 20.0, "kind": "lose", "holder": True})
     (lost,) = run.diary.of("lost")
     assert (lost["units"], lost["tokens"], lost["why"]) == (0, 1, "fault")
-    assert run.details["conservation"].startswith("2 of 2 units kept, 0 of 1 tokens, 0 units and 1 tokens lost")
+    assert run.details["conservation"].startswith("2 of 2 units kept, 0 of 1 token, 0 units and 1 token lost")
     assert run.diary.of("partition")[-1]["cut_off"] == [0, 1, 2, 3]
     assert run.details["starvation"] == "excused: 1 (component holds no unit)"
 
@@ -376,9 +376,7 @@ def test_the_holder_of_a_token_without_units_can_crash():
     (crash,) = run.diary.of("crash")
     assert crash["node"] != 0
     assert (crash["units"], crash["tokens"]) == (0, 1)
-    assert (
-        run.details["conservation"] == "2 of 2 units kept, 0 of 1 tokens, 0 units and 1 tokens lost to injected faults"
-    )
+    assert run.details["conservation"] == "2 of 2 units kept, 0 of 1 token, 0 units and 1 token lost to injected faults"
 
 
 def test_a_request_that_could_have_been_served_is_not_excused():
