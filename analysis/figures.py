@@ -21,6 +21,7 @@ from analysis.units import axis_label
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
     from matplotlib.text import Text
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -53,15 +54,19 @@ STYLES = {
 
 def draw_figure(plan: FigurePlan, style: str, files: Sequence[Path]) -> None:
     """Draw a figure into files, each in the format of its suffix. The same numbers give the same bytes."""
+    with sizes(STYLES[style]):
+        save_figure(make_figure(plan, style), style, files)
+
+
+def save_figure(canvas: Figure, style: str, files: Sequence[Path]) -> None:
+    """Write a figure into files, each in the format of its suffix, without the time at which that is done."""
     undated: dict[str, dict[str, Any]] = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}, ".png": {}}
-    with _sizes(STYLES[style]):
-        canvas = make_figure(plan, style)
-        for file in files:
-            canvas.savefig(file, dpi=300 if style != "slide" else 200, metadata=undated[file.suffix])
+    for file in files:
+        canvas.savefig(file, dpi=300 if style != "slide" else 200, metadata=undated[file.suffix])
 
 
 @contextmanager
-def _sizes(style: Style) -> Iterator[None]:
+def sizes(style: Style) -> Iterator[None]:
     """The look of a figure. It must last until it is saved, since matplotlib makes some of its parts then."""
     import matplotlib as mpl
     import seaborn as sns
@@ -91,7 +96,7 @@ def make_figure(plan: FigurePlan, style: str) -> Figure:
     from matplotlib.figure import Figure
 
     size = STYLES[style]
-    with _sizes(size):
+    with sizes(size):
         columns = plan.columns if plan.layout.row else _balanced(plan.columns, size.most_columns)
         rows = -(-len(plan.panels) // columns)
         canvas = Figure(layout="constrained")
@@ -110,7 +115,7 @@ def make_figure(plan: FigurePlan, style: str) -> Figure:
         texts = 4 * size.font / 72  # a title, numbers, and a part of a label
         height = rows * min(_PANEL_SHAPE * size.width / columns + texts, size.most_height)
         canvas.set_size_inches(size.width, height)
-        legend_height = _add_legend(canvas, axes[0], plan)
+        legend_height = _add_legend(canvas, plan)
         canvas.set_size_inches(size.width, height + legend_height)
         _fit_texts(canvas, axes[: len(plan.panels)], labels, plan)
         return canvas
@@ -125,7 +130,7 @@ def _balanced(panels: int, most: int) -> int:
 # -- data --------------------------------------------------------------------------------------------------------------
 
 
-def _looks(count: int) -> list[dict[str, Any]]:
+def looks(count: int) -> list[dict[str, Any]]:
     """How each line looks. The lightest tone is left out: on white it cannot be seen."""
     import seaborn as sns
 
@@ -141,7 +146,7 @@ def _draw_panel(axis: Axes, panel: Panel, plan: FigurePlan) -> None:
         axis.axhline(0, color="0.35", linewidth=0.8, zorder=1.5)
     count = len(panel.lines)
     floor = _log_limits(plan.points())[0] if plan.log_y else -math.inf
-    for index, (line, look) in enumerate(zip(panel.lines, _looks(count), strict=True)):
+    for index, (line, look) in enumerate(zip(panel.lines, looks(count), strict=True)):
         if plan.is_scale:
             _draw_line(axis, line, look, floor)
         else:
@@ -192,13 +197,13 @@ def _set_scales(axes: Sequence[Axes], plan: FigurePlan) -> None:
         first.xaxis.set_major_locator(FixedLocator(list(plan.x_values)))  # those of the study, where there is room
         first.xaxis.set_minor_locator(NullLocator())
     elif plan.is_scale:
-        _plain_numbers(first.xaxis)
+        plain_numbers(first.xaxis)
     if plan.log_y:
         first.set_yscale("log")
         first.set_ylim(*_log_limits(points))
         plain_log_ticks([axis.yaxis for axis in axes])
         return
-    _plain_numbers(first.yaxis)
+    plain_numbers(first.yaxis)
     low, high = min(point.low for point in points), max(point.high for point in points)
     is_near_zero = min(point.mean for point in points) >= 0 and low < 0.6 * high
     if is_near_zero and not plan.is_difference:
@@ -214,7 +219,7 @@ def _log_limits(points: Sequence[PlannedPoint]) -> tuple[float, float]:
     return lowest / pad, highest * pad
 
 
-def _plain_numbers(scale: Any) -> None:
+def plain_numbers(scale: Any) -> None:
     """No power of ten and no offset at the end of a linear axis."""
     from matplotlib.ticker import ScalarFormatter
 
@@ -233,21 +238,25 @@ def _set_labels(canvas: Figure, axes: Sequence[Axes], plan: FigurePlan) -> list[
     return [canvas.supxlabel(x_label, fontsize="medium"), canvas.supylabel(y_label, fontsize="medium")]
 
 
-def _add_legend(canvas: Figure, axis: Axes, plan: FigurePlan) -> float:
-    """Put a legend above the panels, in as many columns as there is room for; returns its height in inches."""
+def _add_legend(canvas: Figure, plan: FigurePlan) -> float:
+    """Name the lines, if there are several; returns the height of the legend in inches."""
     from matplotlib.lines import Line2D
 
     if plan.layout.hue is None:
         return 0.0
     handles = []
-    for name, look in zip(plan.names, _looks(len(plan.names)), strict=True):
+    for name, look in zip(plan.names, looks(len(plan.names)), strict=True):
         handle = Line2D([], [], color=look["color"], marker=look["marker"], label=name)
         if plan.is_scale:
             handle.set_dashes(look["dashes"] or (None, None))
         else:
             handle.set_linestyle("none")
         handles.append(handle)
-    title = None if plan.layout.hue == "algorithm" else axis_label(plan.layout.hue)
+    return legend_above(canvas, handles, None if plan.layout.hue == "algorithm" else axis_label(plan.layout.hue))
+
+
+def legend_above(canvas: Figure, handles: Sequence[Line2D], title: str | None = None) -> float:
+    """Put a legend above the panels, in as many columns as there is room for; returns its height in inches."""
     for columns in range(len(handles), 0, -1):
         legend = canvas.legend(
             handles=handles,

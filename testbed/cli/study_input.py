@@ -16,17 +16,20 @@ if TYPE_CHECKING:
     from analysis.results import Results
     from analysis.selection import Selection
 
+USUAL_METRIC = "waiting_time"
+
 
 def add_study(one: ArgumentParser) -> None:
     """Add the arguments that name the results."""
-    one.add_argument("study", type=Path, metavar="STUDY", help="a study (YAML), or the folder of its store")
+    one.add_argument("study", type=Path, metavar="STUDY|RUN",
+                     help="a study (YAML), the folder of its store, or a run directory")  # fmt: skip
     one.add_argument("--store", type=Path, metavar="DIR", help="where results are (STUDY.store, beside the study)")
 
 
 def add_selection(one: ArgumentParser) -> None:
     """Add the options that say which numbers are shown."""
-    one.add_argument("--y", default="waiting_time", metavar="METRIC",
-                     help="a metric, or a column of one such as waiting_time.p95 (waiting_time)")  # fmt: skip
+    one.add_argument("--y", metavar="METRIC",
+                     help=f"a metric, or a column of one such as waiting_time.p95 ({USUAL_METRIC})")  # fmt: skip
     one.add_argument("--baseline", metavar="A", help="show differences from this algorithm, in pairs of repetitions")
     one.add_argument("--where", action="append", default=[], metavar="AXIS=VALUE",
                      help="take only these points (may be repeated)")  # fmt: skip
@@ -69,7 +72,8 @@ def selection(arguments: Namespace, found: Results) -> Selection:
         if not equals:
             raise InputError(f"--where {text}: found no axis=value; allowed: for example workload.rate=0.1")
         where[axis] = value
-    return Selection(found, Measure.parse(arguments.y), arguments.baseline, where).checked()
+    measure = Measure.parse(USUAL_METRIC if arguments.y is None else arguments.y)
+    return Selection(found, measure, arguments.baseline, where).checked()
 
 
 def note_missing(chosen: Selection) -> None:

@@ -9,15 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from analysis.check import FAILED
-from analysis.dispatch import Fan
-from analysis.load import Run, RunDirectoryError, load_run, replay
+from analysis.load import Run, load_run
 from analysis.open_run import OpenRun
-from analysis.plausible import Account
 from analysis.tables import number
-from testbed.errors import InputError, ScenarioError
+from testbed.errors import ScenarioError
 from testbed.look.report.blocks import (
     Cell,
-    Missing,
     Report,
     badge,
     facts,
@@ -28,8 +25,8 @@ from testbed.look.report.blocks import (
     table,
 )
 from testbed.look.report.metric_rows import column_of, heading, metrics_table, shown_of
-from testbed.look.report.run_charts import lacks, node_charts, node_table, time_charts, waiting_chart
-from testbed.look.report.timeline import Timeline, WaitingTimes
+from testbed.look.report.run_charts import lacks, node_table
+from testbed.look.report.run_sections import Logs, Repetition, begun_repetitions, chart_sections, read_logs
 from testbed.look.report.values import finite, items, line, lines, mapping, name
 from testbed.look.report.verdicts import FAILED_LOGS, Moment, overall, overall_cell, verdict_list, word_of
 from testbed.scenario import yaml_reader
@@ -44,35 +41,12 @@ FACTS = {
 """What `meta.json` has, and what the report calls it."""
 
 
-@dataclass(frozen=True)
-class Repetition:
-    """A repetition that was begun."""
-
-    number: int
-    log: Path
-
-
-@dataclass(frozen=True)
-class Logs:
-    """What the logs of a run say: of one repetition all that charts show, of all of them the waiting times."""
-
-    shown: Repetition | None
-    timeline: Timeline
-    waits: Sequence[tuple[int, WaitingTimes]]
-
-    @property
-    def shown_waits(self) -> WaitingTimes:
-        """The waiting times of the repetition that is shown."""
-        wanted = self.shown.number if self.shown is not None else None
-        return next((waits for number, waits in self.waits if number == wanted), WaitingTimes())
-
-
 def run_report(path: Path, repetition: int | None, page_folder: Path) -> Report:
     """The report of a run. Charts over time show one repetition: the first, or that which is asked for."""
     opened = OpenRun(path)
     run = load_run(path)
-    begun = _begun(run)
-    logs = _read_logs(begun, repetition)
+    begun = begun_repetitions(run)
+    logs = read_logs(begun, repetition)
     scenario = _scenario(path / "scenario.yaml")
     report = Report(name(_title(run, scenario)), "run", _subtitle(run, scenario, logs))
     summary = mapping(run.summary)
@@ -101,30 +75,6 @@ def run_report(path: Path, repetition: int | None, page_folder: Path) -> Report:
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def _begun(run: Run) -> list[Repetition]:
-    """Every repetition that has a folder, in the order of the run's audits."""
-    for folder in run.repetitions:
-        if not (folder.name[4:].isascii() and folder.name[4:].isdigit()):
-            raise RunDirectoryError(f"{folder}: not the folder of a repetition: it has no number")
-    return [Repetition(int(folder.name[4:]), folder / "events.jsonl") for folder in run.repetitions]
-
-
-def _read_logs(begun: Sequence[Repetition], wanted: int | None) -> Logs:
-    if wanted is not None and wanted not in [one.number for one in begun]:
-        allowed = ", ".join(str(one.number) for one in begun[:20]) or "none, for the run has no repetitions"
-        raise InputError(f"--repetition: found {wanted}; allowed: {allowed}{', ...' * (len(begun) > 20)}")
-    timeline, waits, shown = Timeline(), [], None
-    for one in begun:
-        if not one.log.is_file():
-            continue
-        times = WaitingTimes()
-        is_shown = shown is None if wanted is None else one.number == wanted
-        replay(one.log, Fan(times, timeline) if is_shown else times, account=Account())
-        waits.append((one.number, times))
-        shown = one if is_shown else shown
-    return Logs(shown, timeline, waits)
-
-
 def _scenario(file: Path) -> Mapping[str, Any]:
     """The scenario as data; empty if it cannot be read: the report shows it as text in any case."""
     try:
@@ -149,7 +99,7 @@ def _subtitle(run: Run, scenario: Mapping[str, Any], logs: Logs) -> str:
         ("", algorithm, ""),
         ("", nodes, " nodes"),
         ("", None if length is None else f"{length:g}", " time units"),
-        ("", run.meta.get("repeat"), " repetitions"),
+        ("", run.meta.get("repeat"), " repetition" if run.meta.get("repeat") == 1 else " repetitions"),
         ("backend ", run.meta.get("backend"), ""),
         ("seed ", run.meta.get("seed"), ""),
     ]
@@ -209,19 +159,9 @@ def _place(run: Run, log: str) -> Path:
 
 
 def _add_charts(report: Report, logs: Logs) -> None:
-    if logs.shown is None:
-        why = Missing("Charts", "no repetition has a log")
-        report.add("waiting", "Waiting times", report.figures([why]))
-        return
-    why_no_entries = lacks(logs.timeline, "enter", "entries")
-    report.add("waiting", "Waiting times", report.figures([waiting_chart(logs.waits, why_no_entries)]))
-    number = logs.shown.number
-    charts = time_charts(logs.timeline)
-    others = "" if len(logs.waits) < 2 else f"Repetition {number}; another one is shown with --repetition N."
-    about = paragraph(others, "about") if others else ""
-    report.add("time", f"Over time, repetition {number}", about + report.figures(charts))
-    by_node = report.figures(node_charts(logs.shown_waits, why_no_entries))
-    report.add("by-node", f"By node, repetition {number}", by_node)
+    for section in chart_sections(logs):
+        about = paragraph(section.about, "about") if section.about else ""
+        report.add(section.id, section.title, about + report.figures(section.charts))
 
 
 @dataclass(frozen=True)

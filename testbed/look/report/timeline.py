@@ -185,7 +185,8 @@ class Timeline(Listener):
         self.marks.append((t, f"node {node} restarts"))
 
     def fault(self, t: int, node: int | None, fault: str, detail: Any) -> None:
-        self.marks.append((t, fault if node is None else f"{fault}, node {node}"))
+        if fault not in ("crash", "restart"):  # what comes of these has events of its own
+            self.marks.append((t, fault if node is None else f"{fault}, node {node}"))
 
     def _gone(self, t: int, node: int) -> None:
         self._asked.discard(node)

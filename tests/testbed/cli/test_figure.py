@@ -54,13 +54,6 @@ def test_wrong_options(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("seaborn")
-    (tmp_path / "meta.json").write_text("{}")
-    assert main(["figure", str(tmp_path)]) == 2
-    assert "a run; allowed: a study" in last_line(capsys.readouterr().err)
-
-
 def test_without_the_plots_extra(
     study: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
