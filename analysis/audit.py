@@ -75,10 +75,15 @@ class Audit(Fan):
         return any(check.trace is not None for check in self._checks)
 
     def so_far(self) -> str:
-        """For a progress line: how many entries there were, how many nodes wait, and which checks have failed."""
-        broken = [check.name for check in self._checks if check.offences]
-        verdicts = f"{', '.join(broken)} FAILED" if broken else "no offence"
+        """For a progress line: how many entries there were, how many nodes wait, and which checks have failed when."""
+        broken = [f"{check.name} FAILED{_since(check)}" for check in self._checks if check.offences]
+        verdicts = ", ".join(broken) or "no offence"
         return f"{self._metrics.entries} entries, {self._metrics.waiting} waiting, {verdicts}"
+
+
+def _since(check: Check) -> str:
+    """Where the first offence can be seen, if it can."""
+    return "" if check.first is None else f" at t={check.first['t'] / TICKS:g}"
 
 
 class EventAudit(Audit):

@@ -47,9 +47,10 @@ def run(
     *,
     report: Report = no_report,
     options: RunOptions = NO_OPTIONS,
+    on_begin: Callable[[Path], None] = lambda path: None,
 ) -> Result:
-    """Run a scenario into a new directory under `out` (`runs`)."""
-    return run_scenario(_scenario(scenario), Path(out or RUNS), report, options)
+    """Run a scenario into a new directory under `out` (`runs`). `on_begin` takes that directory when it is there."""
+    return run_scenario(_scenario(scenario), Path(out or RUNS), report, options, on_begin)
 
 
 def compare(

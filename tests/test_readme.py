@@ -83,6 +83,7 @@ def tried() -> list[object]:
 
 
 SHORTER = {
+    "--live": "--set duration=100 --set repeat=1 --pace 100",
     "loopback": "--set duration=8 --set repeat=1",
     "testbed run": "--set duration=100",
     "testbed compare": "--set duration=200 --set repeat=2",

@@ -38,6 +38,8 @@ class RunOptions:
     """Statistics of every flow of datagrams between two stations."""
     first: int = 0
     """The number of the first repetition: those before it were run elsewhere."""
+    pace: float | None = None
+    """How many time units pass in a second, where time is virtual; None for as many as can."""
 
     def as_arguments(self) -> list[str]:
         """The same, for `testbed run` in another place."""
@@ -106,6 +108,8 @@ class Backend(Protocol):
             raise InputError(f"--flows: backend {self.name} has no statistics of flows; ns3 has")
         if options.cli and not self.has_command_line:
             raise InputError(f"--cli: backend {self.name} has no command line; mininet-wifi has")
+        if options.pace is not None and self.real_time:
+            raise InputError(f"--pace: in backend {self.name} time is real; the scenario's time_unit sets the pace")
         if options.attach:
             raise InputError(f"--attach: backend {self.name} makes its own stations; allowed: mininet-wifi")
 

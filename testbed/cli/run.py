@@ -39,6 +39,15 @@ def add(commands: Any) -> None:
     one.add_argument(
         "--first", type=repetition_number, default=0, metavar="N", help="the number of the first repetition (0)"
     )
+    one.add_argument(
+        "--live", action="store_true", help="serve the run to browsers on this machine while it goes on (testbed view)"
+    )
+    one.add_argument(
+        "--pace",
+        type=time_units_a_second,
+        metavar="X",
+        help="let X time units pass in a second, where time is virtual (with --live, so that the run takes a minute)",
+    )
     one.add_argument("--cli", action="store_true", help="open Mininet-WiFi's command line while the agents run")
     one.add_argument(
         "--mininet-wifi", metavar="CHECKOUT", type=Path, help="use this checkout of Mininet-WiFi, not the installed one"
@@ -49,16 +58,24 @@ def execute(arguments: Namespace) -> int:
     """Carry out the command; returns the exit code."""
     from testbed.backends.base import RunOptions
     from testbed.experiments.runner import no_report
-    from testbed.interface import run
     from testbed.progress import Progress
     from testbed.scenario.loader import load
 
     _name_checkout(arguments)
     scenario = load(locate(arguments.scenario), overrides(arguments), print_note)
+    options = RunOptions(
+        arguments.pcap, arguments.cli, arguments.attach, arguments.flows, arguments.first, arguments.pace
+    )
     with Progress() as progress:
         report = no_report if arguments.cli else progress  # the command line of Mininet-WiFi uses the terminal
-        options = RunOptions(arguments.pcap, arguments.cli, arguments.attach, arguments.flows, arguments.first)
-        result = run(scenario, arguments.out, report=report, options=options)
+        if arguments.live:
+            from testbed.cli.live_run import run_live
+
+            result = run_live(scenario, overrides(arguments), arguments.out, report, options)
+        else:
+            from testbed.interface import run
+
+            result = run(scenario, arguments.out, report=report, options=options)
     for line in result.summary["lost"]:
         print_note(line)
     if arguments.json:
@@ -82,6 +99,17 @@ def repetition_number(text: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 5:
         raise argparse.ArgumentTypeError(f"found {text!r}; allowed: 0 to 99999")
     return int(text)
+
+
+def time_units_a_second(text: str) -> float:
+    """How fast virtual time passes."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 1e-6 <= value <= 1e9:  # not a number is neither
+        raise argparse.ArgumentTypeError(f"found {text!r}; allowed: time units a second, from 1e-6 to 1e9")
+    return value
 
 
 def process_numbers(text: str) -> tuple[int, ...]:

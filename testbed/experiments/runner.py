@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,8 +81,14 @@ def no_report(share: float, what: str) -> None:
     """Report nothing: for callers that show no progress."""
 
 
-def run(scenario: Scenario, out: Path, report: Report = no_report, options: RunOptions = NO_OPTIONS) -> Result:
-    """Run a scenario into a new directory under `out`."""
+def run(
+    scenario: Scenario,
+    out: Path,
+    report: Report = no_report,
+    options: RunOptions = NO_OPTIONS,
+    on_begin: Callable[[Path], None] = lambda path: None,
+) -> Result:
+    """Run a scenario into a new directory under `out`. `on_begin` takes that directory; not if the run is elsewhere."""
     backend = chosen_backend(scenario, options)
     backend.check(scenario, options)
     if not backend.runs_here():
@@ -89,6 +96,7 @@ def run(scenario: Scenario, out: Path, report: Report = no_report, options: RunO
     if backend.may_run_elsewhere and not options.attach and not os.environ.get(AS_LINES):
         print(f"testbed: {scenario.backend} runs on this machine's own kernel", file=sys.stderr)
     directory = RunDirectory(scenario, out)
+    on_begin(directory.path)
     if scenario.algorithm.loaded is not None:  # stations read it again, and may not read what was changed meanwhile
         copy = directory.path / scenario.algorithm.loaded.path.name
         scenario = scenario.with_algorithm_file(str(copy.absolute()))

@@ -31,10 +31,12 @@ def page(
     styles: Sequence[str] = (),
     scripts: Sequence[str] = (),
     data: Mapping[str, Any] | None = None,
+    may_fetch: bool = False,
 ) -> str:
     """A page. `body` is HTML, `styles` and `scripts` name assets, and `data` becomes JSON by the id of its element.
 
-    A script reads its data with `JSON.parse(document.getElementById(id).textContent)`.
+    A script reads its data with `JSON.parse(document.getElementById(id).textContent)`. If it `may_fetch`, it can get
+    more from the server that it comes from.
     """
     style_texts = [asset(name) for name in (*COMMON_STYLES, *styles)]
     script_texts = [asset(name) for name in scripts]
@@ -45,6 +47,7 @@ def page(
             f"style-src {_hashes(style_texts)}",
             "img-src data: blob:",
             "media-src blob:",
+            *(["connect-src 'self'"] if may_fetch else []),
             "base-uri 'none'",
             "form-action 'none'",
         ]

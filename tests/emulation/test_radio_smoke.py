@@ -40,9 +40,11 @@ FOLDER = PROJECT / "scenarios" / "smoke" / "radio"
 ROUTING = PROJECT / "scenarios" / "radio-routing"
 SCENARIOS = {path.stem: path for folder in (FOLDER, ROUTING) for path in find_scenarios(folder)}
 CAPTURED = ("line", "edge")
-AT_ONCE = (CAPTURED, ("partition", "routed"), ("routed-babel", "routed-batman"))
+WATCHED = ("partition", "routed")
+AT_ONCE = (CAPTURED, WATCHED, ("routed-babel", "routed-batman"))
 """All others run alone: with a second run beside them, eight stations that move are more than a guest without KVM can
 do in time."""
+OPTIONS = {CAPTURED: ["--pcap"], WATCHED: ["--live"]}
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ def run_at_once(guest: Guest, names: Sequence[str], folder: Path) -> dict[str, D
     printed: list[bytes] = []
     errors: list[bytes] = []
     code = guest.run(
-        ["python", "runs_in_guest.py", *names, *(["--pcap"] if names == CAPTURED else [])],
+        ["python", "runs_in_guest.py", *names, *OPTIONS.get(tuple(names), [])],
         send={"/tmp/planned": folder / "planned", "/tmp/runs_in_guest.py": SCRIPT},
         bring=[("/tmp/done", folder / "done")],
         timeout_s=180,
@@ -148,6 +150,18 @@ def test_a_run_imports_nothing_that_was_not_imported_ahead(result: Result) -> No
     assert (result.path.parents[1] / "imported").read_text() == ""
 
 
+@of(*WATCHED)
+def test_a_run_on_radios_is_served_while_it_goes_on(result: Result) -> None:
+    """There the guest's kernel is the machine's own; a viewer in it has got the whole log."""
+    folder = result.path.parents[1]
+    lines = (folder / "streamed").read_bytes().splitlines(keepends=True)
+    said = [json.loads(line)["live"] for line in lines if line.startswith(b'{"live"')]
+    log = (result.path / "rep-000" / "events.jsonl").read_bytes()
+    assert b"".join(line for line in lines if not line.startswith(b'{"live"')) == log
+    assert said[-1]["ended"]
+    assert len({one["words"] for one in said}) > 3, "it was served while the run went on"
+
+
 def descendants(pid: int) -> set[int]:
     """The processes that a process has started, directly or indirectly."""
     found: set[int] = set()
@@ -173,14 +187,16 @@ def files() -> set[Path]:
 def test_a_run_that_is_killed_leaves_nothing(seed: int, tmp_path: Path) -> None:
     """At a random moment, while the guest comes up or stations run."""
     before = files()
-    command = [sys.executable, "-m", "testbed.cli", "run", str(FOLDER / "line.yaml"), "--backend", "hwsim"]
-    started = subprocess.Popen([*command, "--out", str(tmp_path)], cwd=PROJECT, stderr=subprocess.DEVNULL)
+    command = [sys.executable, "-m", "testbed.cli", "run", str(FOLDER / "line.yaml"), "--backend", "hwsim", "--live"]
+    started = subprocess.Popen([*command, "--out", str(tmp_path)], cwd=PROJECT, stderr=subprocess.PIPE, text=True)
+    assert started.stderr is not None
+    assert "--live: this run happens in a guest, which hands its logs over at the end" in started.stderr.readline()
     moment_s = random.Random(seed).uniform(0.5, 6.0)
     time.sleep(moment_s)
     assert started.poll() is None
     theirs = descendants(started.pid)
     started.kill()
-    started.wait()
+    started.communicate()
     deadline = time.monotonic() + 5.0
     while any(map(is_running, theirs)) and time.monotonic() < deadline:
         time.sleep(0.05)

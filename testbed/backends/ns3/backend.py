@@ -95,7 +95,7 @@ class Ns3Backend(Backend):
                         capture_air(library.load(), simulation.air.network, folder)
                     if folder is not None and options.flows:
                         observed.enter_context(flow_statistics(library.load(), simulation.air.network, folder))
-                    simulation.run_all(report)
+                    simulation.run_all(report, options.pace)
         finally:
             if simulation is not None:
                 simulation.air.close()

@@ -36,4 +36,4 @@ class SimBackend(Backend):
         simulation: Simulation | None = None
         with HandlerWatch(scenario.handler_limit, lambda: -1 if simulation is None else simulation.now):
             simulation = Simulation(scenario, Streams(scenario.seed, repetition), listener)
-            simulation.run_all(report)
+            simulation.run_all(report, options.pace)

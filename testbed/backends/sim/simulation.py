@@ -13,6 +13,7 @@ from testbed.backends.repetition import Repetition
 from testbed.backends.sim.ideal_groups import IdealGroups
 from testbed.backends.sim.ideal_links import HopDelay, IdealLinks
 from testbed.backends.sim.ideal_router import IdealRouter, RoutedMessage
+from testbed.backends.sim.pace import Pace
 from testbed.backends.sim.radio_groups import GroupRadioLinks, RadioGroups
 from testbed.backends.sim.radio_links import RadioLinks, SharedWire
 from testbed.durations import to_ticks
@@ -279,8 +280,8 @@ class Simulation(EventQueue):
     def _halt(self, why: str) -> None:
         raise Halt(why)
 
-    def run_all(self, report: Callable[[float], None]) -> None:
-        """The whole repetition."""
+    def run_all(self, report: Callable[[float], None], pace: float | None = None) -> None:
+        """The whole repetition, as fast as it can, or with so many time units in a second."""
         scenario, held = self.scenario, [self.held_by(node) for node in range(self.scenario.nodes)]
         self._repetition.log_start(self.listener, held, self._repetition.links_of_nodes())
         if scenario.warmup:
@@ -309,6 +310,8 @@ class Simulation(EventQueue):
                 self._compare()
             report(self._progress())
 
+        if pace is not None:
+            Pace(self, pace, report_progress).begin()
         self._log_end(self.run(report_progress))
 
     def _compare(self) -> list[tuple[int, int]]:

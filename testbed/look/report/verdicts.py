@@ -19,6 +19,7 @@ from analysis.meanings import MEANINGS, SAME
 from testbed.experiments.failed import add_replays
 from testbed.look.report.blocks import Cell, badge, command, verdict_cell
 from testbed.look.report.values import items, line, mapping, name
+from testbed.look.view.page_file import page_file
 
 FAILED_LOGS = "failed"
 """The folder of the logs of failed repetitions, in a run directory or in that of a comparison."""
@@ -27,8 +28,6 @@ _REPLAY = re.compile(
     r" --until (?P<until>\d{1,12}(\.\d{1,9})?)",
     re.ASCII,
 )
-VIEW = "view.html"
-"""The file that `testbed view` writes into a run directory."""
 
 
 @dataclass(frozen=True)
@@ -69,13 +68,13 @@ class Moment:
         return str(judged["it"]["replay"])
 
     def view(self) -> str:
-        """The command that makes the viewer, opened at this moment."""
+        """The command that makes the page which `link` leads to, opened at this moment."""
         at = f"{self.ticks / TICKS:.9f}".rstrip("0").rstrip(".")
         return f"testbed view {shlex.quote(str(self.log))} --repetition {self.repetition} --at {at}"
 
     def link(self, page_folder: Path) -> str | None:
-        """The address of the moment in the viewer, as seen from the page; None if there is no viewer."""
-        file = self.log / VIEW
+        """The address of the moment in the viewer, as seen from the page; None if there is no viewer of it."""
+        file = page_file(self.log, self.repetition)
         if not file.is_file():
             return None
         place = os.path.relpath(file.resolve(), page_folder.resolve())
@@ -108,25 +107,33 @@ def overall_cell(checks: Mapping[str, Any]) -> Cell:
 
 
 def meaning_of(check_name: str, shares: str) -> str:
-    """What a check means for what is shared; empty if that is not known."""
+    """What a check means for what is shared; empty if that is not known.
+
+    The table of meanings says for some what differs from tokens; a reader of one verdict does not have the table.
+    """
     meaning = MEANINGS.get(check_name)
     words = str(getattr(meaning, shares, "")) if shares else ""
-    return meaning.tokens if meaning is not None and words == SAME else words
+    if meaning is None or not words.startswith((SAME, "also ")):
+        return words
+    more = words.removeprefix(SAME).removeprefix(";").strip()
+    how = "this " if words.startswith(f"{SAME} ") else ""
+    return f"{meaning.tokens}; {how}{more}" if more else meaning.tokens
 
 
 def verdict_list(
-    checks: Mapping[str, Any], moments: Mapping[str, Moment | None], page_folder: Path, shares: str = ""
+    checks: Mapping[str, Any], moments: Mapping[str, Moment | None], page_folder: Path | None, shares: str = ""
 ) -> str:
     """Every check: the failed ones first, with their offences and how to see the first of them.
 
-    `shares` is a field of `analysis.meanings.Meaning`: with it, every check is explained.
+    A page that is in no folder has no links to files. `shares` is a field of `analysis.meanings.Meaning`: with it,
+    every check is explained.
     """
     order = sorted(checks, key=lambda one: word_of(checks[one]) != FAILED)
     entries = (_entry(one, checks[one], moments.get(one), page_folder, shares) for one in order)
     return f'<ul class="verdicts">{"".join(entries)}</ul>\n'
 
 
-def _entry(check_name: str, check: Any, moment: Moment | None, page_folder: Path, shares: str) -> str:
+def _entry(check_name: str, check: Any, moment: Moment | None, page_folder: Path | None, shares: str) -> str:
     found = mapping(check)
     word, detail = word_of(check), line(found.get("detail") or "")
     meaning = meaning_of(check_name, shares)
@@ -145,10 +152,9 @@ def _offences(offenders: Sequence[Any]) -> str:
     return f'<ol class="offences">{shown}</ol>' if shown else ""
 
 
-def _ways_to_see(moment: Moment | None, replay: Any, page_folder: Path) -> str:
+def _ways_to_see(moment: Moment | None, replay: Any, page_folder: Path | None) -> str:
     if moment is None:
         return command(line(replay)) if isinstance(replay, str) else ""
-    link = moment.link(page_folder)
-    of_what = f"(if {VIEW} there is of repetition {moment.repetition})"  # a page does not say so in its name
-    opened = "" if link is None else f'<p><a href="{escape(link)}">See this moment in the viewer</a> {of_what}</p>'
+    link = None if page_folder is None else moment.link(page_folder)
+    opened = "" if link is None else f'<p><a href="{escape(link)}">See this moment in the viewer</a></p>'
     return command(moment.replay()) + command(moment.view()) + opened

@@ -57,8 +57,9 @@ class Happenings(Listener):
         start = self.start_event = Start(*fields)
         self._held = list(zip(start.units, start.tokens, strict=True))
         self.held = [(t, number, *amount) for number, amount in enumerate(self._held)]
-        for a, b in start.links:
-            self._link_ends[min(a, b), max(a, b)] = ({a, b}, t)
+        if not start.over_radio:  # otherwise each link is logged when it is found
+            for a, b in start.links:
+                self._link_ends[min(a, b), max(a, b)] = ({a, b}, t)
         for number, group in enumerate(start.groups):
             if group is not None:
                 self._stay[number] = (group, t)
@@ -311,7 +312,7 @@ class Happenings(Listener):
             "intervals": _columns(sorted(self.intervals), 4),
             "links": _columns(sorted(self.links, key=lambda link: link[2]), 5),
             "held": _columns(sorted(self.held, key=lambda one: one[1]), 4),
-            "stays": _columns(sorted(self.stays), 4),
+            "stays": _columns(sorted(self.stays, key=lambda stay: (stay[0], stay[2])), 4),
             "kept": _columns(self.kept, 3),
             "parts": _columns(self.parts, 2),
         }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +9,20 @@ from agents.contract import TICKS
 from analysis.audit import Audit
 from analysis.check import Check
 from analysis.checks import CHECKS
+from analysis.dispatch import Fan
 from analysis.events import supports
 from analysis.load import Run, RunDirectoryError, load_run, replay
 from analysis.plausible import Account
 from testbed.durations import MAX_UNITS, to_ticks
 from testbed.errors import InputError
-from testbed.look.page import asset, page
+from testbed.experiments.runner import no_report
+from testbed.look.page import page
+from testbed.look.view.about import about, body_of, title_of, trace_notes
 from testbed.look.view.ground import ground
 from testbed.look.view.happenings import Happenings
+from testbed.look.view.making import READING, ReadingProgress, count_lines, with_progress
 from testbed.look.view.states import Describe, TooLarge, states
+from testbed.progress import Report
 from testbed.replay.all_nodes import replay_all
 from testbed.scenario.loader import load
 from testbed.scenario.schema import Scenario
@@ -28,12 +31,17 @@ MAX_STATE_EVENTS = 200_000
 """Of a run with more events, the page has no states: it would take minutes to make and hundreds of MB to open."""
 MAX_VIOLATIONS = 1_000
 SCRIPTS = [
-    f"view/{name}.js" for name in ("data", "model", "svg", "marks", "map", "spacetime", "panel", "export", "main")
-]
+    f"view/{name}.js"
+    for name in (
+        "data", "tables", "collect", "model", "svg", "marks", "map", "spacetime", "panel", "export", "live", "main"
+    )
+]  # fmt: skip
 """In this order: each uses those before it."""
 
 
-def view(path: Path, describe: Describe, *, repetition: int = 0, at: float | None = None) -> str:
+def view(
+    path: Path, describe: Describe, *, repetition: int = 0, at: float | None = None, report: Report = no_report
+) -> str:
     """The page, as HTML. `describe` gives a replay as `testbed replay --json` prints it; `at` is in time units."""
     if at is not None and not 0 <= at <= MAX_UNITS:
         raise InputError(f"--at {at:g}: a time in time units, from 0 to {MAX_UNITS:g}")
@@ -41,7 +49,7 @@ def view(path: Path, describe: Describe, *, repetition: int = 0, at: float | Non
         run = load_run(path)
         folder = _repetition(run, repetition)
         scenario = load(path / "scenario.yaml")
-        happened, violations, verdicts = _read(folder / "events.jsonl")
+        happened, violations, verdicts = _read(folder / "events.jsonl", scenario.trace, report)
     except RunDirectoryError as error:
         raise InputError(str(error)) from None
     start = happened.start_event
@@ -50,38 +58,22 @@ def view(path: Path, describe: Describe, *, repetition: int = 0, at: float | Non
     if len(start.units) != scenario.nodes:
         raise InputError(f"{path}: scenario.yaml has {scenario.nodes} nodes, and the log {len(start.units)}")
     notes = _notes(happened, start.trace, run)
-    agents, state_notes = _states(path, scenario, repetition, happened, describe)
+    agents, state_notes = _states(path, scenario, repetition, happened, describe, report)
     marks = sorted([*happened.marks, *violations])
-    title = f"{scenario.name[:200]}, repetition {repetition}"
+    title = title_of(scenario, repetition)
     data = {
         "run": {
-            "name": scenario.name[:200],
-            "description": (scenario.description or "")[:500],
-            "directory": str(path),
-            "repetition": repetition,
-            "algorithm": scenario.algorithm.name,
-            "backend": scenario.backend,
-            "seed": scenario.seed,
-            "nodes": scenario.nodes,
-            "trace": start.trace,
-            "shares": start.shares,
-            "capacity": start.capacity,
-            "ticks": TICKS,
-            "clusters": list(start.clusters),
-            "places": list(start.places),
-            "overRadio": start.over_radio,
+            **about(path, scenario, repetition, start),
             "at": None if at is None else to_ticks(at),
             "verdicts": verdicts,
             "notes": [note[:500] for note in (*notes, *state_notes[:20])],
             "marks": [list(mark) for mark in marks],
-            "messageFields": _field_names(scenario),
         },
         "ground": ground(scenario, folder),
         "happened": happened.as_columns(),
         "states": agents,
     }
-    body = asset("view/body.html").replace("TITLE", escape(title), 1)
-    return page(title, body, styles=["view/view.css"], scripts=SCRIPTS, data=data)
+    return page(title, body_of(title), styles=["view/view.css"], scripts=SCRIPTS, data=data)
 
 
 def _repetition(run: Run, number: int) -> Path:
@@ -93,11 +85,16 @@ def _repetition(run: Run, number: int) -> Path:
     return folder
 
 
-def _read(path: Path) -> tuple[Happenings, list[tuple[int, int, str, str]], dict[str, dict[str, Any]]]:
+def _read(
+    path: Path, trace: str, report: Report
+) -> tuple[Happenings, list[tuple[int, int, str, str]], dict[str, dict[str, Any]]]:
     """What happened, every offence that a check found, and the verdicts."""
+    lines = count_lines(path)
+    has_states = supports(trace, "recv") and lines <= MAX_STATE_EVENTS
+    progress = ReadingProgress(report, lines, READING if has_states else 1.0)
     happened, violations = Happenings(), list[tuple[int, int, str, str]]()
     audit = Audit(happened, checks=tuple(_noting(check, violations) for check in CHECKS))
-    replay(path, audit, account=Account())
+    replay(path, Fan(audit, progress), account=Account())
     happened.finish()
     verdicts = {
         name: {"verdict": one["verdict"], "detail": one["detail"][:500]} for name, one in audit.verdicts().items()
@@ -118,17 +115,7 @@ def _noting(check: type[Check], notes: list[tuple[int, int, str, str]]) -> type[
 
 def _notes(happened: Happenings, trace: str, run: Run) -> list[str]:
     """What the page cannot show, and why."""
-    notes = []
-    if not supports(trace, "enter"):
-        notes.append(
-            f"The log has trace level {trace}: no requests, entries, messages, links and states. "
-            "Shown: positions, partitions, faults and lost messages. Run with --set trace=events for more."
-        )
-    elif not supports(trace, "send"):
-        notes.append(
-            f"The log has trace level {trace}: no messages, tokens, changes of links and states. "
-            "Shown: who waits and who is inside. Run with --set trace=events for more."
-        )
+    notes = trace_notes(trace)
     if not happened.has_stopped:
         notes.append(f"The log ends at t={happened.end / TICKS:g} without a stop: the run did not come to its end.")
     without = sum(message[8] < 0 for message in happened.messages)
@@ -141,7 +128,7 @@ def _notes(happened: Happenings, trace: str, run: Run) -> list[str]:
 
 
 def _states(
-    path: Path, scenario: Scenario, repetition: int, happened: Happenings, describe: Describe
+    path: Path, scenario: Scenario, repetition: int, happened: Happenings, describe: Describe, report: Report
 ) -> tuple[dict[str, Any] | None, list[str]]:
     assert happened.start_event is not None
     if not supports(happened.start_event.trace, "recv"):
@@ -150,13 +137,9 @@ def _states(
         count = f"{len(happened.events):,} events, more than {MAX_STATE_EVENTS:,}"
         return None, [f"The log has {count}: the page is without the states of agents. `testbed replay` has them."]
     try:
-        return states(replay_all(path, scenario, repetition), describe)
+        replays = replay_all(path, scenario, repetition)
+        return states(with_progress(replays, scenario.nodes, report), describe)
     except RecursionError:
         return None, ["The page is without the states of agents: a message in the log is nested too deeply."]
     except (InputError, RunDirectoryError, TooLarge) as error:
         return None, [f"The page is without the states of agents: {error}"]
-
-
-def _field_names(scenario: Scenario) -> dict[str, list[str]]:
-    kinds = scenario.algorithm.agent.messages
-    return {kind.__name__: [field.name for field in fields(kind)] for kind in kinds}  # type: ignore[arg-type]

@@ -41,25 +41,39 @@
     return low - 1;
   }
 
-  // Rows with a start and an end, in order of their starts. Blocks know their latest end, so that a search for what
-  // goes on at a time can leave out most of them.
+  // Rows with a start and an end, in order of their starts; what goes on ends at Infinity. Blocks know their latest end,
+  // so that a search for what goes on at a time can leave out most of them.
   const BLOCK = 256;
   class Spans {
-    constructor(from, to) {
-      this.from = from;
-      this.to = to;
-      this.latest = new Float64Array(Math.ceil(from.length / BLOCK)).fill(-1);
-      for (let i = 0; i < to.length; i++) {
-        const place = Math.floor(i / BLOCK);
-        if (to[i] > this.latest[place]) this.latest[place] = to[i];
-      }
+    constructor(from = [], to = []) {
+      Object.assign(this, { from, to, latest: [], open: [] });
+      for (let i = 0; i < to.length; i++) this.note(i);
+    }
+
+    note(i) {
+      const place = Math.floor(i / BLOCK);
+      if (!(this.latest[place] >= this.to[i])) this.latest[place] = this.to[i];
+    }
+
+    // Adds a row that goes on. Of these, blocks know how many they have: their latest end is still to come.
+    begin(t) {
+      const i = this.from.push(t) - 1, place = Math.floor(i / BLOCK);
+      this.to.push(Infinity);
+      this.open[place] = (this.open[place] ?? 0) + 1;
+      return i;
+    }
+
+    close(i, t) {
+      this.to[i] = t;
+      this.open[Math.floor(i / BLOCK)]--;
+      this.note(i);
     }
 
     // Calls `take` with every row that begins at `end` or earlier and ends after `start`.
     each(start, end, take) {
       const last = lastUpTo(this.from, end);
       for (let first = 0, place = 0; first <= last; first += BLOCK, place++) {
-        if (this.latest[place] <= start) continue;
+        if (!this.open[place] && this.latest[place] <= start) continue;
         const beyond = Math.min(first + BLOCK - 1, last);
         for (let i = first; i <= beyond; i++) if (this.to[i] > start) take(i);
       }

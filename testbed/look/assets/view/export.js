@@ -102,7 +102,7 @@
     }
     button.addEventListener("click", async () => {
       if (recording) {
-        view.pause();
+        if (!view.isFollowing()) view.pause();
         stop();
         return;
       }

@@ -136,14 +136,14 @@
   function drawLinks(ctx, places, t, look) {
     const whole = [], half = [];
     const guessed = model.ground.range && (!model.hasMessages || model.links.from.length === 0);
-    const at = model.hasMessages ? Math.min(t, model.end - 1) : 0;
+    const at = model.hasMessages ? t : 0;
     if (!guessed) model.links.spans.each(at, at, (i) => (model.links.ends[i] > 1 ? whole : half).push(i));
     const pairs = (list) => list.map((i) => [model.links.a[i], model.links.b[i]]);
     if (!guessed && model.partsAt(t) > 1) shadeParts(ctx, places, pairs([...whole, ...half]), t);
     ctx.globalAlpha = model.nodes > 60 ? 0.3 : 0.45;
     lines(ctx, places, pairs(whole), theme.muted, model.nodes > 60 ? 1 : 1.6, []);
     lines(ctx, places, pairs(half), theme.muted, 1, [4, 4]);
-    if (guessed && model.nodes <= 300) lines(ctx, places, withinRange(t), theme.muted, 1, [1, 4]);
+    if (guessed && model.nodes <= 300) lines(ctx, places, withinRange(t), theme.muted, 1.6, [2, 3]);
     ctx.globalAlpha = 1;
     if (look.heights && model.heights && model.nodes <= 60) {
       ctx.fillStyle = theme.muted;
@@ -260,7 +260,7 @@
       if (!a || !b) return;
       // What is lost or comes back does not get further than half of its last way.
       const fate = isLast ? messages.fate[i] : model.ARRIVED;
-      const way = fate === model.ARRIVED ? share : fate === model.RETURNED ? Math.min(share, 1 - share) : share / 2;
+      const way = fate === model.ARRIVED || model.isOpen(i) ? share : fate === model.RETURNED ? Math.min(share, 1 - share) : share / 2;
       const amount = { units: messages.units[i], tokens: messages.tokens[i] };
       found.push({
         a, x: a.x + (b.x - a.x) * way, y: a.y + (b.y - a.y) * way, angle: Math.atan2(b.y - a.y, b.x - a.x),

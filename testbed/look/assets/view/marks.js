@@ -18,27 +18,32 @@
   // Every message type has a colour, a pattern of dashes and the shortest letters that no type before it has.
   const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3], [4, 4], [12, 4]];
   const COLOURS = ["c2", "c3", "c1", "c7", "c4", "c5"];
-  const types = (() => {
-    const used = new Set(), found = new Map();
+  const types = new Map(), used = new Set(), carries = new Set();
+  let seen = 0, place = 0;
+
+  // Looks at the messages that have come since the last time. Whether there is a type with another look than before.
+  function learnTypes() {
     const { type, tokens, units } = model.messages;
-    const carries = new Set();
-    for (let i = 0; i < type.length; i++) {
-      if (!found.has(type[i])) found.set(type[i], null);
-      if (tokens[i] || units[i]) carries.add(type[i]);
+    const fresh = new Set(), carried = carries.size;
+    for (; seen < type.length; seen++) {
+      if (!types.has(type[seen])) fresh.add(type[seen]);
+      if (tokens[seen] || units[seen]) carries.add(type[seen]);
     }
-    let place = 0; // those that carry tokens have the look of tokens instead
-    for (const number of [...found.keys()].sort((a, b) => a - b)) {
+    for (const number of [...fresh].sort((a, b) => a - b)) {
       const name = model.names[number];
       const capitals = name.replace(/[^A-Z]/g, "");
       const guesses = [name.slice(0, 1).toUpperCase(), capitals.slice(0, 2), name.slice(0, 2), name.slice(0, 3)];
       const letters = guesses.find((guess) => guess && !used.has(guess)) || String(number);
       used.add(letters);
       const dash = DASHES[place % DASHES.length];
-      found.set(number, { number, name, letters, dash, colour: COLOURS[place % COLOURS.length], carries: carries.has(number) });
-      if (!carries.has(number)) place++;
+      types.set(number, {
+        number, name, letters, dash, colour: COLOURS[place % COLOURS.length], get carries() { return carries.has(number); },
+      });
+      if (!carries.has(number)) place++; // those that carry tokens have the look of tokens instead
     }
-    return found;
-  })();
+    return fresh.size > 0 || carries.size > carried;
+  }
+  learnTypes();
 
   function polygon(ctx, points) {
     ctx.beginPath();
@@ -170,6 +175,6 @@
   }
 
   view.marks = {
-    theme, readTheme, types, FONT, polygon, circle, diamond, square, cross, hatched, arrowHead, label, node, token,
+    theme, readTheme, types, learnTypes, FONT, polygon, circle, diamond, square, cross, hatched, arrowHead, label, node, token,
   };
 })();

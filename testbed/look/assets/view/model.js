@@ -1,117 +1,61 @@
-// The run: what is the case at a time. Times are ticks; nothing here draws.
+// The run: what is the case at a time. Times are ticks; nothing here draws. Tables may grow while they are read.
 (() => {
   "use strict";
   const view = window.testbedView;
-  const { block, numbers, lastUpTo, Spans } = view;
+  const { block, numbers, lastUpTo } = view;
+  const { empty, fromFile, WAITING, INSIDE, CRASHED, CUT_OFF, ARRIVED, RETURNED, LOST, UNDECIDED } = view.tables;
 
-  const run = block("run"), ground = block("ground"), happened = block("happened");
+  const run = block("run"), ground = block("ground");
   const nodes = run.nodes;
-  const end = Math.max(1, happened.end);
-  const WAITING = 0, INSIDE = 1, CRASHED = 2, CUT_OFF = 3;
-  const ARRIVED = 0, RETURNED = 1, LOST = 2, UNDECIDED = 3;
+  const tables = run.live ? empty(run) : fromFile(run, block("happened"));
 
-  const eventColumns = happened.events.map(numbers);
-  const events = { t: eventColumns[0], node: eventColumns[1], kind: eventColumns[2], about: eventColumns[3] };
-
-  const messages = (() => {
-    const [t, took, from, to, type, units, tokens, fate, fields] = happened.messages.map(numbers);
-    const until = new Float64Array(t.length);
-    for (let i = 0; i < t.length; i++) {
-      until[i] = took[i] > 0 ? t[i] + took[i] - 1 : Math.min(end, t[i] + happened.typicalDelay);
-    }
-    // The nodes that passed a message on: those of message i are from firstRelay[i] up to firstRelay[i + 1].
-    const [relayed, relayTime, relayNode] = happened.relays.map(numbers);
-    const firstRelay = new Float64Array(t.length + 1);
-    for (const i of relayed) firstRelay[i + 1]++;
-    for (let i = 0; i < t.length; i++) firstRelay[i + 1] += firstRelay[i];
-    const spans = new Spans(t, until);
-    return { t, until, from, to, type, units, tokens, fate, fields, spans, relayTime, relayNode, firstRelay };
-  })();
-
-  const links = (() => {
-    const [a, b, from, to, ends] = happened.links.map(numbers);
-    return { a, b, from, to, ends, spans: new Spans(from, to) };
-  })();
-
-  // Between which nodes a message is at a time, and how far it has got there.
+  // Between which nodes a message is at a time, and how far it has got there. One that has not arrived yet comes close.
   function hopAt(i, t) {
-    const { firstRelay, relayTime, relayNode } = messages;
-    let from = messages.from[i], since = messages.t[i], k = firstRelay[i];
-    for (; k < firstRelay[i + 1] && relayTime[k] <= t; k++) [from, since] = [relayNode[k], relayTime[k]];
-    const isLast = k === firstRelay[i + 1];
-    const to = isLast ? messages.to[i] : relayNode[k], until = isLast ? messages.until[i] : relayTime[k];
+    const { messages, typicalDelay } = tables;
+    const relays = tables.relaysOf(i);
+    let from = messages.from[i], since = messages.t[i], k = 0;
+    for (; k < relays.t.length && relays.t[k] <= t; k++) [from, since] = [relays.node[k], relays.t[k]];
+    const isLast = k === relays.t.length;
+    const to = isLast ? messages.to[i] : relays.node[k], until = isLast ? messages.until[i] : relays.t[k];
+    if (until === Infinity) return { from, to, share: Math.min(0.9, (t - since) / Math.max(1, typicalDelay)), isLast };
     return { from, to, share: (t - since) / Math.max(1, until - since), isLast };
   }
 
-  function perNode(make) {
-    return Array.from({ length: nodes }, make);
+  // Whether the log may still say what becomes of a message.
+  function isOpen(message) {
+    return tables.messages.until[message] === Infinity;
   }
 
-  // intervals[node][what] = {from, to}, disjoint and ascending.
-  const intervals = perNode(() => Array.from({ length: 4 }, () => ({ from: [], to: [] })));
-  {
-    const [node, what, from, to] = happened.intervals.map(numbers);
-    for (let i = 0; i < node.length; i++) {
-      const list = intervals[node[i]][what[i]];
-      list.from.push(from[i]);
-      list.to.push(to[i]);
-    }
+  // Of disjoint stretches of time, the one that a time is in; -1 if it is in none.
+  function stretchAt({ from, to }, t) {
+    const place = lastUpTo(from, t);
+    return place >= 0 && t < to[place] ? place : -1;
   }
-  const held = perNode(() => ({ t: [], units: [], tokens: [] }));
-  {
-    const [t, node, units, tokens] = happened.held.map(numbers);
-    for (let i = 0; i < t.length; i++) {
-      const list = held[node[i]];
-      list.t.push(t[i]);
-      list.units.push(units[i]);
-      list.tokens.push(tokens[i]);
-    }
-  }
-  const stays = perNode(() => ({ from: [], to: [], group: [] }));
-  {
-    const [node, group, from, to] = happened.stays.map(numbers);
-    for (let i = 0; i < node.length; i++) {
-      stays[node[i]].from.push(from[i]);
-      stays[node[i]].to.push(to[i]);
-      stays[node[i]].group.push(group[i]);
-    }
-  }
-  const kept = run.places.map(() => ({ t: [], units: [] }));
-  {
-    const [t, group, units] = happened.kept.map(numbers);
-    for (let i = 0; i < t.length; i++) {
-      kept[group[i]].t.push(t[i]);
-      kept[group[i]].units.push(units[i]);
-    }
-  }
-  const [partTimes, partCounts] = happened.parts.map(numbers);
 
   function is(node, what, t) {
-    const list = intervals[node][what];
-    const place = lastUpTo(list.from, t);
-    return place >= 0 && (t < list.to[place] || (t >= end && list.to[place] >= end));
+    return stretchAt(tables.intervals[node][what], t) >= 0;
   }
 
   function heldBy(node, t) {
-    const list = held[node];
+    const list = tables.held[node];
     const place = lastUpTo(list.t, t);
     return place < 0 ? { units: 0, tokens: 0 } : { units: list.units[place], tokens: list.tokens[place] };
   }
 
   function groupOf(node, t) {
-    const list = stays[node];
-    const place = lastUpTo(list.from, t);
-    return place >= 0 && (t < list.to[place] || list.to[place] >= end) ? list.group[place] : null;
+    const place = stretchAt(tables.stays[node], t);
+    return place < 0 ? null : tables.stays[node].group[place];
   }
 
   function keptAt(group, t) {
-    const place = lastUpTo(kept[group].t, t);
-    return place < 0 ? 0 : kept[group].units[place];
+    const { t: times, units } = tables.kept[group];
+    const place = lastUpTo(times, t);
+    return place < 0 ? 0 : units[place];
   }
 
   function partsAt(t) {
-    const place = lastUpTo(partTimes, t);
-    return place < 0 ? null : partCounts[place];
+    const place = lastUpTo(tables.parts.t, t);
+    return place < 0 ? null : tables.parts.count[place];
   }
 
   // -- places ---------------------------------------------------------------------------------------------------------
@@ -120,11 +64,19 @@
     t: numbers(path.t), x: numbers(path.x), y: numbers(path.y), appears: path.appears, leaves: path.leaves,
   }));
   const microsPerTick = (ground.secondsPerUnit * 1e6) / run.ticks;
-  const layout = paths ? null : springs();
+  const perNode = (make) => Array.from({ length: nodes }, make);
+
+  // The layout is that of the links at time 0. More of them may come as long as the log is at time 0.
+  let laidOut = { count: -1 };
+  function layout() {
+    const count = lastUpTo(tables.links.from, 0) + 1, isFinal = tables.end > 0;
+    if (count !== laidOut.count || isFinal !== laidOut.isFinal) laidOut = { count, isFinal, places: springs(count) };
+    return laidOut.places;
+  }
 
   // Where a node is, in metres, or in a layout between 0 and 1; null for a node that is not there.
   function placeAt(node, t) {
-    if (layout) return layout[node];
+    if (!paths) return layout()[node];
     const path = paths[node];
     const when = t * microsPerTick;
     if ((path.appears !== null && when < path.appears) || (path.leaves !== null && when >= path.leaves)) return null;
@@ -137,13 +89,14 @@
   }
 
   // A layout of the initial links (Fruchterman and Reingold 1991), from a circle: always the same for the same links.
-  function springs() {
+  function springs(count) {
     const places = perNode((_, i) => {
       const angle = (2 * Math.PI * i) / nodes - Math.PI / 2;
       return { x: 0.5 + 0.45 * Math.cos(angle), y: 0.5 - 0.45 * Math.sin(angle) };
     });
-    const pairs = [];
-    for (let i = 0; i < links.from.length && links.from[i] <= 0; i++) pairs.push([links.a[i], links.b[i]]);
+    const { a, b, to } = tables.links;
+    const pairs = Array.from({ length: count }, (_, i) => i).filter((i) => to[i] > 0).map((i) => [a[i], b[i]]);
+    pairs.sort((one, other) => one[0] - other[0] || one[1] - other[1]);
     const complete = pairs.length >= (nodes * (nodes - 1)) / 2;
     if (complete || pairs.length === 0 || nodes > 600) return places;
     const ideal = 0.8 / Math.sqrt(nodes);
@@ -154,7 +107,7 @@
         for (let j = 0; j < i; j++) {
           const dx = places[i].x - places[j].x, dy = places[i].y - places[j].y;
           const square = Math.max(1e-6, dx * dx + dy * dy);
-          const force = (ideal * ideal) / square;
+          const force = square < 16 * ideal * ideal ? (ideal * ideal) / square : 0; // or components would fly apart
           push[i].x += dx * force; push[i].y += dy * force;
           push[j].x -= dx * force; push[j].y -= dy * force;
         }
@@ -182,7 +135,7 @@
 
   // The rectangle that the map shows, in the units of `placeAt`.
   const bounds = (() => {
-    if (layout) return { left: 0, right: 1, low: 0, high: 1 };
+    if (!paths) return { left: 0, right: 1, low: 0, high: 1 };
     let left = Infinity, right = -Infinity, low = Infinity, high = -Infinity;
     const cover = (x, y) => {
       left = Math.min(left, x); right = Math.max(right, x); low = Math.min(low, y); high = Math.max(high, y);
@@ -302,14 +255,11 @@
 
   // -- what a node did ------------------------------------------------------------------------------------------------
 
-  const nodeEvents = new Map();
+  const nodeEvents = perNode(() => ({ seen: 0, found: [] }));
   function eventsOf(node) {
-    if (!nodeEvents.has(node)) {
-      const found = [];
-      for (let i = 0; i < events.node.length; i++) if (events.node[i] === node) found.push(i);
-      nodeEvents.set(node, found);
-    }
-    return nodeEvents.get(node);
+    const mine = nodeEvents[node], of = tables.events.node;
+    for (; mine.seen < of.length; mine.seen++) if (of[mine.seen] === node) mine.found.push(mine.seen);
+    return mine.found;
   }
 
   function short(value) {
@@ -318,9 +268,10 @@
   }
 
   function letter(message) {
-    const type = happened.names[messages.type[message]];
+    const { messages } = tables;
+    const type = tables.names[messages.type[message]];
     const place = messages.fields[message];
-    const fields = place >= 0 ? happened.values[place] : [];
+    const fields = place >= 0 ? tables.values[place] : [];
     const names = Object.hasOwn(run.messageFields, type) ? run.messageFields[type] : [];
     if (!Array.isArray(fields) || fields.length === 0) return type;
     const shown = fields.map((value, i) => (names.length === fields.length ? `${names[i]}=` : "") + short(value));
@@ -332,13 +283,14 @@
   const WITH_GROUP = new Set(["join", "leaving", "left", "deposit", "refused", "regenerate"]);
 
   function describe(i) {
-    const kind = happened.kinds[events.kind[i]], about = events.about[i];
+    const { events, messages } = tables;
+    const kind = tables.kinds[events.kind[i]], about = events.about[i];
     if (kind === "send") return `send ${letter(about)} to ${messages.to[about]}`;
     if (kind === "recv" && about >= 0) return `recv ${letter(about)} from ${messages.from[about]}`;
     if (kind === "return" && about >= 0) return `return ${letter(about)}, sent to ${messages.to[about]}`;
     if (kind === "relay" && about >= 0) return `relay ${letter(about)} of ${messages.from[about]} to ${messages.to[about]}`;
     if (kind === "lost" && about >= 0) return `lost ${letter(about)} to ${messages.to[about]}`;
-    if (kind === "timer") return `timer ${happened.names[about]}`;
+    if (kind === "timer") return `timer ${tables.names[about]}`;
     if (kind === "partition") return `partition: ${about} part${about === 1 ? "" : "s"}`;
     if (WITH_PEER.has(kind)) return `${kind} ${about}`;
     if (WITH_GROUP.has(kind)) return `${kind} place ${about}`;
@@ -347,7 +299,7 @@
 
   // Whether an event is an input of the node's agent or an output.
   function isOutput(i) {
-    return OUTPUTS.has(happened.kinds[events.kind[i]]);
+    return OUTPUTS.has(tables.kinds[tables.events.kind[i]]);
   }
 
   // -- time as text ---------------------------------------------------------------------------------------------------
@@ -364,19 +316,33 @@
     return String(text).trim() !== "" && Number.isFinite(value) ? Math.round(value * run.ticks) : null;
   }
 
+  // When marks of a kind are; looked up again if there are more.
+  const markTimes = {};
+  function timesOf(what) {
+    const known = markTimes[what];
+    if (known && known.of === tables.marks.length) return known.t;
+    const t = tables.marks.filter((mark) => mark[2] === what).map((mark) => mark[0]);
+    markTimes[what] = { of: tables.marks.length, t };
+    return t;
+  }
+
+  // The times that one can step to.
   const moments = {
-    event: events.t,
-    entry: events.t.filter((_, i) => happened.kinds[events.kind[i]] === "enter"),
-    fault: Float64Array.from(run.marks.filter((mark) => mark[2] === "fault").map((mark) => mark[0])),
-    violation: Float64Array.from(run.marks.filter((mark) => mark[2] === "violation").map((mark) => mark[0])),
+    get event() { return tables.events.t; },
+    get entry() { return tables.entries; },
+    get fault() { return timesOf("fault"); },
+    get violation() { return timesOf("violation"); },
   };
 
   view.model = {
-    run, ground, nodes, end, names: happened.names, typicalDelay: happened.typicalDelay,
+    run, ground, nodes, tables, moments, bounds,
+    get end() { return Math.max(1, tables.end); },
+    get typicalDelay() { return tables.typicalDelay; },
+    events: tables.events, messages: tables.messages, links: tables.links, intervals: tables.intervals,
+    names: tables.names, marks: tables.marks, relaysOf: tables.relaysOf,
     WAITING, INSIDE, CRASHED, CUT_OFF, ARRIVED, RETURNED, LOST, UNDECIDED,
-    events, messages, links, intervals, moments, bounds, hasPositions: paths !== null,
-    hasStates: agents !== null, hasMessages: run.trace === "events", hasEntries: run.trace !== "metrics",
-    pointers, heights, is, heldBy, groupOf, keptAt, partsAt, placeAt, pointerAt, heightAt,
+    hasPositions: paths !== null, hasStates: agents !== null, hasMessages: run.trace === "events", hasEntries: run.trace !== "metrics",
+    pointers, heights, is, isOpen, heldBy, groupOf, keptAt, partsAt, placeAt, pointerAt, heightAt,
     hopAt, stateAt, eventsOf, describe, isOutput, letter, units, ticks,
   };
   view.stateAt = stateAt;

@@ -4,6 +4,7 @@
   const view = window.testbedView;
   const { model, marks, lastUpTo } = view;
   const RECENT = 14;
+  const NO_STATES_YET = "A live page has no states of agents. `testbed view` makes a file that has them, after the run.";
 
   function element(tag, text, className) {
     const made = document.createElement(tag);
@@ -16,21 +17,29 @@
     document.getElementById(id).replaceChildren(...children);
   }
 
+  // One line about the run; of one that goes on, it changes.
   function about() {
     const { run } = model;
     const count = model.events.t.length.toLocaleString("en");
     const parts = [
       `${run.algorithm}, ${run.nodes} nodes, ${run.backend}, seed ${run.seed}`,
-      `${model.units(model.end)} time units, ${count} events`, run.description,
+      `${run.live ? brief(model.end) : model.units(model.end)} time units, ${count} events`, run.description,
     ];
     document.getElementById("about").textContent = parts.filter(Boolean).join(" · ");
+  }
+
+  function verdicts() {
+    const { run } = model;
     const SIGNS = { ok: "✓", failed: "✗", inconclusive: "?" };
     fill("verdicts", ...Object.entries(run.verdicts).map(([name, { verdict, detail }]) => {
       const item = element("li", `${SIGNS[verdict] || "–"} ${name}: ${verdict}`, `verdict-${verdict.replace(" ", "-")}`);
       if (detail) item.title = detail;
       return item;
     }));
-    fill("notes", ...run.notes.map((note) => element("li", note)));
+  }
+
+  function notes() {
+    fill("notes", ...model.run.notes.map((note) => element("li", note)));
   }
 
   // -- one node -------------------------------------------------------------------------------------------------------
@@ -77,7 +86,7 @@
       }
       parts.push(table);
     } else {
-      parts.push(element("p", "The page has no states of agents; see the notes above.", "hint"));
+      parts.push(element("p", model.run.live ? NO_STATES_YET : "The page has no states of agents; see the notes above.", "hint"));
     }
     parts.push(recent(number, t));
     fill("node-panel", ...parts);
@@ -149,13 +158,15 @@
 
   // What there is to say of this very moment: a fault, a violation, an event.
   function said(t) {
-    const marked = model.run.marks.filter((mark) => mark[0] === t).map((mark) => `${mark[2]}: ${mark[3]}`);
+    const marked = model.marks.filter((mark) => mark[0] === t).map((mark) => `${mark[2]}: ${mark[3]}`);
     const last = lastUpTo(model.events.t, t);
     if (!marked.length && last >= 0 && model.events.t[last] === t) {
       const who = model.events.node[last] >= 0 ? `node ${model.events.node[last]}: ` : "";
       marked.push(`${who}${model.describe(last)}`);
     }
-    document.getElementById("said").textContent = marked.slice(0, 3).join(" · ");
+    const text = marked.slice(0, 3).join(" · ");
+    const shown = document.getElementById("said");
+    if (shown.textContent !== text) shown.textContent = text; // a screen reader says every change
   }
 
   // -- filters and signs ----------------------------------------------------------------------------------------------
@@ -190,16 +201,24 @@
     }
     if (model.heights) made.push(checkbox("heights", look.heights, (on) => { look.heights = on; changed(); }));
     const group = element("fieldset");
+    group.id = "filter-types";
     group.append(element("legend", "Messages"));
-    for (const type of marks.types.values()) {
+    made.push(group);
+    fill("filters", ...made);
+    filterTypes(look, changed);
+  }
+
+  // A filter for every type of messages that has none yet.
+  function filterTypes(look, changed) {
+    const group = document.getElementById("filter-types");
+    group.hidden = marks.types.size === 0;
+    for (const type of [...marks.types.values()].slice(group.querySelectorAll("input").length)) {
       group.append(checkbox(`${type.name} (${type.letters})`, true, (on) => {
         if (on) look.hiddenTypes.delete(type.number);
         else look.hiddenTypes.add(type.number);
         changed();
       }));
     }
-    if (marks.types.size) made.push(group);
-    fill("filters", ...made);
   }
 
   // "0, 3, 7-9" as a set of nodes; null for all of them, and for a text that names none.
@@ -276,5 +295,5 @@
     }
   }
 
-  view.panel = { about, node, now, said, filters, legend, brief };
+  view.panel = { element, fill, about, verdicts, notes, node, now, said, filters, filterTypes, legend, brief };
 })();

@@ -96,7 +96,7 @@
     let drawn = -1;
     for (let i = Math.max(0, lastUpTo(list.from, from)); i < list.from.length && list.from[i] < to; i++) {
       if (list.to[i] <= from) continue;
-      const left = Math.max(at.plot.x, at.x(list.from[i])), right = Math.min(at.plot.x + at.plot.w, at.x(list.to[i]));
+      const left = Math.max(at.plot.x, at.x(list.from[i])), right = Math.min(at.plot.x + at.plot.w, at.x(Math.min(list.to[i], model.end)));
       if (right <= drawn) continue;
       take(left, Math.max(1, right - left));
       drawn = Math.floor(right);
@@ -166,6 +166,7 @@
       const { from: a, to: b, fate } = messages;
       const ya = row(a[i], b[i], -1), yb = row(b[i], a[i], -1);
       const whole = fate[i] === model.ARRIVED;
+      if (model.isOpen(i)) return [at.x(messages.t[i]), ya, at.x(model.end), ya + (yb - ya) * model.hopAt(i, model.end).share];
       return [at.x(messages.t[i]), ya, at.x(messages.until[i]), whole ? yb : (ya + yb) / 2];
     };
     for (const [key, list] of [...groups].sort((a, b) => b[0] - a[0])) {
@@ -174,9 +175,10 @@
       for (const i of list) {
         const [x1, y1, x2, y2] = ends(i);
         ctx.moveTo(x1, y1);
-        for (let k = messages.firstRelay[i]; k < messages.firstRelay[i + 1]; k++) {
-          const y = at.y(messages.relayNode[k]);
-          if (y !== undefined) ctx.lineTo(at.x(messages.relayTime[k]), y);
+        const relays = model.relaysOf(i);
+        for (let k = 0; k < relays.t.length; k++) {
+          const y = at.y(relays.node[k]);
+          if (y !== undefined) ctx.lineTo(at.x(relays.t[k]), y);
         }
         ctx.lineTo(x2, y2);
       }
@@ -188,7 +190,7 @@
       ctx.setLineDash([]);
       if (few) {
         ctx.fillStyle = ctx.strokeStyle;
-        for (const i of list) drawEnd(ctx, i, ends(i), type);
+        for (const i of list) if (!model.isOpen(i)) drawEnd(ctx, i, ends(i), type);
       }
       ctx.globalAlpha = 1;
     }
@@ -215,7 +217,7 @@
 
   // Faults and violations: a line from top to bottom with a sign.
   function drawMarks(ctx, at, from, span, height) {
-    const list = model.run.marks;
+    const list = model.marks;
     let drawn = -Infinity;
     for (const [t, , what] of list) {
       if (t < from || t > from + span || at.x(t) - drawn < 1) continue;
