@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from testbed.experiments.studies.pool import Pool
     from testbed.experiments.studies.study import Study, StudyPoint
     from testbed.experiments.studies.sweep import Status, Sweep
+    from testbed.look.live.process import Live
 
 
 def add(commands: Any) -> None:
@@ -33,6 +35,8 @@ def add(commands: Any) -> None:
     one.add_argument("--fresh", action="store_true", help="run again what runs in real time")
     one.add_argument("--scheduler", metavar="ADDRESS", help="run on a Dask cluster, such as tcp://HOST:8786")
     one.add_argument("--workers", type=worker_count, metavar="N", help="run on a Dask cluster of N processes here")
+    one.add_argument("--live", action="store_true",
+                     help="serve the report to browsers on this machine while it fills (testbed report)")  # fmt: skip
     add_json(one)
 
 
@@ -43,12 +47,16 @@ def execute(arguments: Namespace) -> int:
     from testbed.experiments.studies.study_file import default_store
     from testbed.experiments.studies.sweep import Sweep
 
+    if arguments.live and (arguments.status or arguments.dry_run):
+        raise InputError("sweep: found --live with --status or --dry-run, which run nothing; allowed: --live alone")
     path = locate(arguments.study)
     study = open_study(path, arguments.vary)
     place = arguments.store or default_store(path)
     only_looks = arguments.status or arguments.dry_run
     store = Store(None) if only_looks and not place.exists() else opened_store(place, create=not only_looks)
-    with _pool(arguments) as pool:
+    with _live(study, path, place, arguments) as live, _pool(arguments) as pool:
+        if live is not None:
+            print_note(f"live: {live.address} (while the sweep goes on)")
         with store as kept:
             sweep = Sweep(study, kept, pool)
             if arguments.status:
@@ -59,7 +67,7 @@ def execute(arguments: Namespace) -> int:
             if not arguments.json:
                 again = f"; {forgotten} to run again" if forgotten else ""
                 print_note(f"{_counts(study, sweep.status())}{again}")
-        return _run(study, place, pool, arguments)
+        return _run(study, place, pool, arguments, live)
 
 
 def worker_count(text: str) -> int:
@@ -67,6 +75,40 @@ def worker_count(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 1000:
         raise ArgumentTypeError(f"found {text!r}; allowed: 1 to 1000")
     return int(text)
+
+
+@contextmanager
+def _live(study: Study, path: Path, place: Path, arguments: Namespace) -> Iterator[Live | None]:
+    """What serves the report, if the user wants it and there is anything to run.
+
+    It is a fork of this process, so it comes before all that a fork must not share: the store, and threads of Dask.
+    """
+    if not arguments.live:
+        yield None
+        return
+    # A report knows no --vary; the store knows what was run last.
+    words = [place] if arguments.vary else [path] if arguments.store is None else [path, "--store", place]
+    command = f"testbed report {shlex.join(map(str, words))}"
+    if not _has_work(study, place, arguments):
+        print_note(f"live: all runs are there, so nothing is served; {command} shows them")
+        yield None
+        return
+    from testbed.look.live.process import Live
+    from testbed.look.live.study_source import StudySource
+
+    with Live(StudySource(study, place, command)) as live:
+        yield live
+
+
+def _has_work(study: Study, place: Path, arguments: Namespace) -> bool:
+    from testbed.experiments.studies.open import opened_store
+    from testbed.experiments.studies.sweep import Sweep
+
+    if not place.exists() or (arguments.fresh and any(point.stored.is_real_time for point in study.points)):
+        return True
+    with opened_store(place) as kept:
+        status = Sweep(study, kept).status()
+    return bool(status.missing or (arguments.retry and status.failed))
 
 
 @contextmanager
@@ -84,14 +126,20 @@ def _pool(arguments: Namespace) -> Iterator[Pool]:
         yield pool
 
 
-def _run(study: Study, place: Path, pool: Pool, arguments: Namespace) -> int:
+def _run(study: Study, place: Path, pool: Pool, arguments: Namespace, live: Live | None) -> int:
     from testbed.experiments.studies.open import opened_store
     from testbed.experiments.studies.sweep import Sweep, exit_code
     from testbed.interface import sweep
     from testbed.progress import Progress
 
     with Progress() as progress:
-        result = sweep(study, store=place, pool=pool, on_point=_line, report=progress)
+
+        def report(share: float, words: str) -> None:
+            progress(share, words)
+            if live is not None:
+                live.report(share, words)
+
+        result = sweep(study, store=place, pool=pool, on_point=_line, report=report)
     code = exit_code(result.results)
     if arguments.json:
         with opened_store(place) as kept:
@@ -129,7 +177,7 @@ def _show_status(sweep: Sweep, arguments: Namespace) -> int:
 
 
 def _show_dry_run(sweep: Sweep, arguments: Namespace) -> int:
-    from testbed.experiments.studies.estimate import seconds_left
+    from testbed.experiments.studies.estimate import in_words, seconds_left
 
     status, document = sweep.status(), _status_document(sweep)
     seconds = seconds_left(sweep)
@@ -140,7 +188,7 @@ def _show_dry_run(sweep: Sweep, arguments: Namespace) -> int:
     for axis in sweep.study.axes:
         values = list(dict.fromkeys(_shown(point.axes[axis]) for point in sweep.study.points))
         print(f"  {axis}: {', '.join(values)}")
-    took = "no estimate: the first runs take long" if seconds is None else f"about {_duration(seconds)} on this machine"
+    took = "no estimate: the first runs take long" if seconds is None else f"about {in_words(seconds)} on this machine"
     print(took)
     return 0
 
@@ -173,9 +221,3 @@ def _status_document(sweep: Sweep) -> dict[str, Any]:
 
 def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

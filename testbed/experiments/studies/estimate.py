@@ -65,3 +65,10 @@ def _sample(sweep: Sweep, tasks: list[Task]) -> float | None:
     except _TimeIsUp:
         pass
     return sum(times.values()) / len(times) if times else None
+
+
+def in_words(seconds: float) -> str:
+    """Such a time, as roughly as it is known."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

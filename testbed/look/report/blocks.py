@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
@@ -17,9 +17,16 @@ SCRIPTS = (
     "report/sharp.js",
     "vendor/uplot/uPlot.iife.min.js",
     "report/charts.js",
+    "report/tables.js",
     "report/explorer.js",
     "report/report.js",
 )
+LIVE_SCRIPT = "report/live.js"
+LIVE_LINE = """<div class="live"><progress max="1" aria-label="Runs that are there"></progress>
+<span><span class="live-line"></span> <code class="live-command"></code></span>
+<span class="unseen live-said" role="status"></span></div>
+"""
+"""How far a sweep is, on a page that follows it."""
 MARKS = {OK: ("good", "✓"), FAILED: ("bad", "✗"), INCONCLUSIVE: ("unsure", "?")}
 """The class and the sign of a verdict; others, such as `not checked`, are grey."""
 OTHER_MARK = ("plain", "–")
@@ -216,8 +223,8 @@ class Report:
         missing = "".join(self.figure(one) for one in charts if isinstance(one, Missing))
         return (f'<div class="charts">{drawn}</div>\n' if drawn else "") + missing
 
-    def html(self) -> str:
-        """The whole page."""
+    def parts(self) -> dict[str, Any]:
+        """What changes when there are more results: the HTML of some elements, and what the chart is drawn from."""
         contents = "".join(f'<li><a href="#{id}">{escape(title)}</a></li>' for id, title, _ in self.sections)
         body = "".join(
             f'<section id="{id}" aria-labelledby="{id}-title">'
@@ -225,15 +232,27 @@ class Report:
             for id, title, html in self.sections
         )
         subtitle = f'<p class="subtitle"><bdi>{escape(self.subtitle)}</bdi></p>' if self.subtitle else ""
+        kind, title = escape(self.kind), escape(self.title)
+        return {
+            "header": f'<div class="kind">{kind}</div><h1><bdi>{title}</bdi></h1>\n{subtitle}{self.lead}',
+            "contents": contents,
+            "main": body,
+            "explorer": self.explorer,
+        }
+
+    def html(self, live: Mapping[str, Any] | None = None) -> str:
+        """The whole page. With `live`, which is for `live.js`, it asks the server that it comes from for more."""
+        parts = self.parts()
         return page(
             f"{self.title} – {self.kind}",
-            f"""<header><div class="kind">{escape(self.kind)}</div><h1><bdi>{escape(self.title)}</bdi></h1>
-{subtitle}{self.lead}</header>
-<nav class="noprint" aria-label="Sections"><ul>{contents}</ul><button type="button" id="theme">Dark</button></nav>
+            f"""<header>{parts["header"]}</header>
+<nav class="noprint" aria-label="Sections">{"" if live is None else LIVE_LINE}<ul>{parts["contents"]}</ul>\
+<button type="button" id="theme">Dark</button></nav>
 <noscript><p class="note">Without scripts there are no charts, and tables cannot be sorted.</p></noscript>
-<main>{body}</main>
+<main>{parts["main"]}</main>
 <footer>{folded("Charts are drawn with uPlot (MIT licence)", preformatted(asset("vendor/uplot/LICENSE")))}</footer>""",
             styles=STYLES,
-            scripts=SCRIPTS,
-            data={"charts": self.charts, "explorer": self.explorer},
+            scripts=SCRIPTS if live is None else (*SCRIPTS, LIVE_SCRIPT),
+            data={"charts": self.charts, "explorer": self.explorer, **({} if live is None else {"live": live})},
+            may_fetch=live is not None,
         )

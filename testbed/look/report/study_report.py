@@ -56,8 +56,8 @@ class PointSummary:
         return moments
 
 
-def study_report(results: Results, page_folder: Path) -> Report:
-    """The report of the results of a study."""
+def study_report(results: Results, page_folder: Path | None) -> Report:
+    """The report of the results of a study; without a folder, for a page that is in none."""
     points = [PointSummary.of(axes, rows) for axes, rows in results.points()]
     repetitions = len(results.rows)
     report = Report(name(results.name), "study", f"{len(points):,} points, {repetitions:,} repetitions")
@@ -78,6 +78,8 @@ def _lead(results: Results, points: Sequence[PointSummary]) -> str:
     count = (
         f"checks failed at {failed} of {len(points)} points" if failed else f"no check failed at {len(points)} points"
     )
+    if not points:
+        count = "no results yet"
     lines = [f"{results.missing:,} repetitions have no result."] * bool(results.missing)
     lines += [f"{results.stale:,} points have only results of other code."] * bool(results.stale)
     lines += [line(note) for note in results.notes[:10]]
@@ -88,7 +90,7 @@ def _label(results: Results, point: PointSummary) -> str:
     return ", ".join(f"{axis} {shown(point.axes.get(axis))}" for axis in results.axes)
 
 
-def _failures(results: Results, points: Sequence[PointSummary], page_folder: Path) -> str:
+def _failures(results: Results, points: Sequence[PointSummary], page_folder: Path | None) -> str:
     failed = [point for point in points if point.failed]
     parts = []
     for point in failed[:MOST_FAILED]:

@@ -336,8 +336,11 @@ const reportCharts = (() => {
     return isAll ? whole : [low, high];
   }
 
-  /** Draws a chart into an element; returns a function that removes it. */
-  function draw(figure, spec) {
+  /**
+   * Draws a chart into an element; returns a function that removes it. The function's `reading` is what a reader does
+   * with the chart; one that is drawn in its place, with more values, can go on from there.
+   */
+  function draw(figure, spec, reading) {
     const isBars = spec.kind === "bars";
     const xs = isBars ? spec.x.map((_, at) => at) : spec.x;
     const parts = [];
@@ -362,7 +365,7 @@ const reportCharts = (() => {
     let plot = null;  // uPlot may call back before it is made
     plot = new uPlot(options(spec, xs, widthNow(), (at) => plot && readOut(at)), [xs, ...spec.series.map((one) => one.values)], place);
     const legend = spec.series.length > 1 ? add(legendOf(spec, plot)) : null;
-    add(tableOf(spec));
+    const numbers = add(tableOf(spec));
 
     place.addEventListener("keydown", (event) => {
       const last = xs.length - 1, now = plot.cursor.idx;
@@ -379,13 +382,39 @@ const reportCharts = (() => {
     resized.observe(place);
     const one = { redraw: () => { plot.redraw(false); if (legend) legend.redraw(); } };
     drawn.add(one);
-    return () => {
+    const remove = () => {
       resized.disconnect();
       plot.destroy();
       drawn.delete(one);
       parts.forEach((part) => part.remove());
     };
+    const inFocus = () => parts.flatMap((part) => [part, ...part.querySelectorAll("button, input, summary, .scroll")]);
+    remove.reading = () => ({
+      x: spec.x[plot.cursor.idx],
+      isOpen: numbers.open,
+      scrolled: numbers.querySelector(".scroll")?.scrollTop,
+      focused: inFocus().filter((part) => part === document.activeElement).map(nameOf)[0],
+    });
+    if (reading) goOn(reading);
+    return remove;
+
+    function goOn({ x, isOpen, scrolled, focused }) {
+      const at = spec.x.indexOf(x);
+      if (at >= 0) {
+        plot.setCursor({ left: plot.valToPos(xs[at], "x"), top: 10 });
+        readOut(at);
+      }
+      if (isOpen) {
+        numbers.open = true;
+        numbers.fill();
+        numbers.querySelector(".scroll").scrollTop = scrolled ?? 0;
+      }
+      if (focused) inFocus().find((part) => nameOf(part) === focused)?.focus({ preventScroll: true });
+    }
   }
+
+  /** What a part of a chart is called that can have the focus. */
+  const nameOf = (part) => (part.matches("button") ? `button ${part.textContent}` : part.className || part.tagName);
 
   // -- the legend and the table -----------------------------------------------------------------------------------------
 
@@ -403,6 +432,7 @@ const reportCharts = (() => {
       button.append(swatch, element("bdi", series.label));
       const show = (isShown) => {
         plot.setSeries(index + 1, { show: isShown });
+        series.isHidden = !isShown;
         button.setAttribute("aria-pressed", String(isShown));
       };
       button.setAttribute("aria-pressed", String(!series.isHidden));
@@ -457,8 +487,9 @@ const reportCharts = (() => {
   function tableOf(spec) {
     const details = element("details", undefined, "numbers");
     details.append(element("summary", "Numbers of this chart"));
-    details.addEventListener("toggle", () => {
-      if (!details.open || details.querySelector("table")) return;
+    details.addEventListener("toggle", () => { if (details.open) details.fill(); });
+    details.fill = () => {
+      if (details.querySelector("table")) return;
       const table = element("table");
       table.append(element("caption", spec.title));
       const head = element("tr");
@@ -485,7 +516,7 @@ const reportCharts = (() => {
       if ((spec.marks || []).length) {
         details.append(element("p", `Marks: ${spec.marks.map((mark) => `${mark.label} at ${format(mark.x)}`).join("; ")}.`));
       }
-    });
+    };
     return details;
   }
 

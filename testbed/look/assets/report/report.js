@@ -7,35 +7,7 @@
     reportCharts.draw(figure, specs[Number(figure.dataset.chart)]);
   }
 
-  // -- tables -----------------------------------------------------------------------------------------------------------
-
-  /** What a row is sorted by: a number if its cell has one, otherwise its text. What was not measured comes last. */
-  function compare(a, b, sign) {
-    if (a.value !== null && b.value !== null) return sign * (a.value - b.value);
-    if (a.value !== null || b.value !== null) return a.value !== null ? -1 : 1;
-    if ((a.text === "-") !== (b.text === "-")) return a.text === "-" ? 1 : -1;
-    return sign * a.text.localeCompare(b.text, "en", { numeric: true });
-  }
-
-  function sort(table, column) {
-    const heads = [...table.tHead.rows[0].cells];
-    const isUp = heads[column].getAttribute("aria-sort") !== "ascending";
-    heads.forEach((head, index) => head.setAttribute("aria-sort", index !== column ? "none" : isUp ? "ascending" : "descending"));
-    const body = table.tBodies[0];
-    const keyed = [...body.rows].map((row) => {
-      const cell = row.cells[column];
-      const value = cell.dataset.value === undefined ? null : Number(cell.dataset.value);
-      return { row, value, text: cell.textContent };
-    });
-    keyed.sort((a, b) => compare(a, b, isUp ? 1 : -1));
-    body.append(...keyed.map((one) => one.row));
-  }
-
-  for (const table of document.querySelectorAll("table.sortable")) {
-    [...table.tHead.rows[0].cells].forEach((head, column) => {
-      head.querySelector("button").addEventListener("click", () => sort(table, column));
-    });
-  }
+  document.querySelectorAll("table.sortable").forEach(reportTables.makeSortable);
 
   // -- colours ----------------------------------------------------------------------------------------------------------
 
