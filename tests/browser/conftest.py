@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.browser.real_time import Runs, real_time_run
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or "/usr/bin/chromium"
 
 
@@ -82,3 +84,9 @@ def opened(browser: Any) -> Iterator[Callable[..., Opened]]:
     yield open_page
     for context in contexts:
         context.close()
+
+
+@pytest.fixture(scope="session")
+def real_time_runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    """A run of every backend in `REAL_TIME`, by its name; all tests share them."""
+    return Runs(lambda backend: real_time_run(backend, tmp_path_factory.mktemp(backend)))

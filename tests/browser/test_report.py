@@ -13,6 +13,7 @@ import pytest
 from testbed.cli.main import main
 from testbed.look.report.writing import write_report
 from tests.browser.conftest import Opened
+from tests.browser.real_time import REAL_TIME, Runs
 from tests.testbed.cli.swept import swept
 from tests.testbed.tiny import only_run, write_tiny
 
@@ -46,6 +47,16 @@ def study_page(study: Path) -> Path:
     return write_report(study)
 
 
+@pytest.fixture
+def any_page(request: pytest.FixtureRequest, run_page: Path, real_time_runs: Runs) -> Path:
+    """The page of the run on `sim`, or of that of a backend in real time; see `over_backends`."""
+    return run_page if request.param == "sim" else write_report(real_time_runs[request.param])
+
+
+over_backends = pytest.mark.parametrize("any_page", ["sim", *REAL_TIME], indirect=True)
+"""For tests of what must work with the log of any backend."""
+
+
 def painted(page: Any, selector: str) -> dict[str, int]:
     """How many pixels of a canvas have each colour, as `r,g,b,a`."""
     counts: dict[str, int] = page.locator(selector).first.evaluate(
@@ -61,18 +72,23 @@ def painted(page: Any, selector: str) -> dict[str, int]:
     return counts
 
 
-def test_every_chart_is_drawn(run_page: Path, opened: Open) -> None:
-    one = opened(run_page)
+@over_backends
+def test_every_chart_is_drawn(any_page: Path, opened: Open) -> None:
+    one = opened(any_page)
     figures = one.page.locator("figure.chart")
     titles = figures.locator("figcaption").all_inner_texts()
-    assert {"Waiting times", "Entries by node", "Messages by type", "Units in use", "Mean degree"} <= set(titles)
+    assert {"Entries by node", "Messages by type", "Units in use", "Mean degree"} <= set(titles)
+    charts = {chart["title"]: chart for chart in json.loads(one.page.locator("#charts").text_content())}
+    has_entries = any(charts["Entries by node"]["series"][0]["values"])  # on a busy machine, perhaps none
+    assert ("Waiting times" in titles) == has_entries
     for index in range(len(titles)):
         assert len(painted(one.page, f"figure[data-chart='{index}'] .uplot canvas")) > 5, titles[index]
     one.assert_well_behaved()
 
 
-def test_the_table_of_a_chart_has_its_numbers(run_page: Path, opened: Open) -> None:
-    one = opened(run_page)
+@over_backends
+def test_the_table_of_a_chart_has_its_numbers(any_page: Path, opened: Open) -> None:
+    one = opened(any_page)
     charts = json.loads(one.page.locator("#charts").text_content())
     (index,) = [index for index, chart in enumerate(charts) if chart["title"] == "Entries by node"]
     figure = one.page.locator(f"figure[data-chart='{index}']")
@@ -84,18 +100,22 @@ def test_the_table_of_a_chart_has_its_numbers(run_page: Path, opened: Open) -> N
     assert figure.locator("tbody th").all_inner_texts() == charts[index]["x"]
 
 
-def test_arrow_keys_read_the_values(run_page: Path, opened: Open) -> None:
-    one = opened(run_page)
+@over_backends
+def test_arrow_keys_read_the_values(any_page: Path, opened: Open) -> None:
+    one = opened(any_page)
     charts = json.loads(one.page.locator("#charts").text_content())
     (index,) = [index for index, chart in enumerate(charts) if chart["title"] == "Entries by node"]
     figure = one.page.locator(f"figure[data-chart='{index}']")
     figure.locator(".plot").focus()
-    for key, node in (("ArrowRight", 0), ("ArrowRight", 1), ("End", 7), ("ArrowLeft", 6), ("Home", 0)):
+    values = charts[index]["series"][0]["values"]
+    last = len(values) - 1
+    for key, node in (("ArrowRight", 0), ("ArrowRight", 1), ("End", last), ("ArrowLeft", last - 1), ("Home", 0)):
         one.page.keyboard.press(key)
-        entries = charts[index]["series"][0]["values"][node]
+        entries = values[node]
         assert figure.locator("output").inner_text() == f"node {node}: entries {entries:g}"
     one.page.keyboard.press("Escape")
     assert figure.locator("output").inner_text() == ""
+    one.assert_well_behaved()
 
 
 def test_tables_are_sorted(run_page: Path, opened: Open) -> None:
