@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from agents.registry import ALGORITHMS
 from testbed.cli.main import main
 from testbed.cli.replay_text import as_dict
+from testbed.errors import InputError
 from testbed.experiments.runner import run
 from testbed.look.view import make
 from testbed.look.view.columns import MAX_TEXT, Table, column, finite, numbers
@@ -298,12 +299,23 @@ def test_states_that_are_too_large_are_left_out(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_a_message_that_is_nested_deeply_is_no_reason_to_fail(run_dir: Path) -> None:
+    """How deep is too deep depends on Python: first for the states, then for the log itself, which gives one line."""
     log = run_dir / "rep-000/events.jsonl"
-    nested = "[" * 700 + "]" * 700
-    log.write_text(re.sub(r'("kind":"send".*"fields":)\[.*\]\}', rf"\1{nested}}}", log.read_text(), count=3))
-    data = page_data(run_dir)
-    assert data["states"] is None
-    assert data["happened"]["values"][0] == ["… (nested too deeply)"]
+    text, outcomes = log.read_text(), []
+    for depth in (300, 700, 900, 1_200, 1_480, 2_000, 5_000, 100_000):
+        nested = "[" * depth + "]" * depth
+        log.write_text(re.sub(r'("kind":"send".*"fields":)\[.*\]\}', rf"\1{nested}}}", text, count=3))
+        try:
+            data = page_data(run_dir)
+        except InputError as error:
+            outcomes.append("refused" if "maximum recursion depth" in str(error) else str(error))
+            continue
+        is_noted = any("nested too deeply" in note for note in data["run"]["notes"])
+        assert (data["states"] is None) is is_noted
+        assert isinstance(data["happened"]["values"][0], list), "as it is, or that it is nested too deeply"
+        outcomes.append("without states" if is_noted else "whole")
+    assert outcomes == sorted(outcomes, key=["whole", "without states", "refused"].index)
+    assert set(outcomes) == {"whole", "without states", "refused"}
 
 
 def test_agents_that_cannot_be_replayed_leave_a_page_without_states(run_dir: Path) -> None:
