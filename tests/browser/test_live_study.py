@@ -151,7 +151,8 @@ def test_a_page_says_that_its_sweep_was_killed(browser: Any, tmp_path: Path) -> 
         wait_for_rows(page, 2)
         swept.process.kill()
         page.locator(".live-command").filter(has_text=f"testbed report {study.study}").wait_for()
-    assert page.locator(".live-line").inner_text().startswith("The sweep no longer answers")
+    said = page.locator(".live-line").inner_text()
+    assert said.startswith(("The sweep no longer answers", "The sweep was killed")), "the server may have had the time"
     assert len(column(page, 0)) == 2
 
 
